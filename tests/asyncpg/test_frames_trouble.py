@@ -64,13 +64,15 @@ def test_what_is_stopped_leaves_the_connection_usable(way: str, run: Run, url: s
 
 def test_two_at_once_are_refused(run: Run, url: str) -> None:
     async def fetch() -> None:
-        connection = await asyncpg.connect(url)
-        first = asyncio.ensure_future(connection.fetch_arrow("SELECT pg_sleep(0.3)::text AS slept, 1 AS one"))
+        connection, holder = await asyncpg.connect(url), await asyncpg.connect(url)
+        await holder.execute("SELECT pg_advisory_lock(7)")
+        first = asyncio.ensure_future(connection.fetch_arrow("SELECT pg_advisory_lock(7)::text AS locked, 1 AS one"))
         await asyncio.sleep(0.1)
         for other in (connection.fetch_arrow("SELECT 1"), connection.fetch("SELECT 1")):
             with pytest.raises(original.InterfaceError, match="another operation is in progress"):
                 await other
-        assert (await first).to_pylist() == [{"slept": "", "one": 1}]
+        await holder.close()
+        assert (await first).to_pylist() == [{"locked": "", "one": 1}]
         await connection.close()
 
     run(fetch())

@@ -181,8 +181,9 @@ def test_notices_and_notifications_come_through(run: Run, url: str) -> None:
             await other.execute("SELECT pg_notify('berth', $1)", f"{number}" + "x" * 7000)
             array, _ = await connection.fetch(query)
             assert array["i"].tolist() == list(range(1, 5001))
-        await connection.fetchval("SELECT 1")
-        await asyncio.sleep(0.1)
+        async with asyncio.timeout(10):
+            while len(heard) < 20:
+                await connection.fetchval("SELECT 1")
         assert notices == [f"at {number}" for number in range(1000, 5001, 1000)] * 20
         assert [text.rstrip("x") for text in heard] == [str(number) for number in range(20)]
         await connection.close()

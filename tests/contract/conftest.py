@@ -1,6 +1,7 @@
 """A database of every source, and tables that go with their test."""
 
 import contextlib
+import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -121,6 +122,15 @@ def wait(condition: Callable[[], bool], seconds: float = 10) -> None:
     while not condition():
         assert time.monotonic() < deadline, "it did not come true"
         time.sleep(0.01)
+
+
+def stop(thread: threading.Thread, cancel: Callable[[], None], seconds: float = 5) -> None:
+    """Cancel until the thread ends: what runs in this process does not tell when it has begun."""
+    deadline = time.monotonic() + seconds
+    while thread.is_alive() and time.monotonic() < deadline:
+        cancel()
+        thread.join(0.1)
+    assert not thread.is_alive(), "it was not stopped"
 
 
 def opened(database: Database) -> Iterator[Database]:

@@ -2,14 +2,13 @@
 
 import asyncio
 import threading
-import time
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
 import longshore
-from tests.contract.conftest import Database, wait
+from tests.contract.conftest import Database, stop, wait
 
 pytestmark = pytest.mark.usefixtures("leaves_nothing")
 
@@ -43,9 +42,7 @@ def test_cancel(database: Database, kind: str, work: Any, autocommit: bool) -> N
         thread = threading.Thread(target=run)
         thread.start()
         wait(lambda: database.running(marker))
-        time.sleep(0.1)
-        connection.cancel()
-        thread.join(5)
+        stop(thread, connection.cancel)
         assert [error.sqlstate for error in caught] == ["57014"]
         connection.rollback()
         if database.quirks.running is not None:
@@ -147,8 +144,9 @@ def test_cancel_in_asyncio(database: Database) -> None:
         async with await longshore.connect_async(database.url) as connection:
             task = asyncio.create_task(connection.execute(database.marked("computing", "cancel_task")))
             await asyncio.to_thread(wait, lambda: database.running("cancel_task"))
-            await asyncio.sleep(0.1)
-            connection.cancel()
+            while not task.done():
+                connection.cancel()
+                await asyncio.wait({task}, timeout=0.1)
             with pytest.raises(longshore.OperationalError, match="the statement was cancelled"):
                 await task
             await connection.rollback()

@@ -5,7 +5,6 @@ import datetime as dt
 import subprocess
 import sys
 import threading
-import time
 import uuid
 import warnings
 from collections.abc import Callable, Iterator
@@ -19,7 +18,7 @@ import pyarrow as pa
 import pytest
 
 import longshore
-from tests.contract.conftest import Database, wait
+from tests.contract.conftest import Database, stop, wait
 from tests.quirks import COLUMNS
 
 pytestmark = pytest.mark.usefixtures("leaves_nothing")
@@ -490,9 +489,7 @@ def test_a_cancelled_cursor(database: Database, kind: str) -> None:
         thread = threading.Thread(target=run)
         thread.start()
         wait(lambda: database.running(marker))
-        time.sleep(0.1)
-        cursor.adbc_cancel()
-        thread.join(5)
+        stop(thread, cursor.adbc_cancel)
         assert [error.sqlstate for error in caught] == ["57014"]
         connection.rollback()
         # What was stopped stops nothing that comes after it.

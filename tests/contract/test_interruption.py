@@ -70,7 +70,7 @@ def test_ctrl_c(database: Database, child: subprocess.Popen[str], way: str, kind
     call(child, database, way, database.marked(kind, marker))
     # The process imports what it needs first.
     wait(lambda: database.running(marker), seconds=60)
-    time.sleep(0.1)
+    time.sleep(0.03)
     interrupt(child)
     wait(lambda: not database.running(marker))
 
@@ -106,9 +106,9 @@ def test_ctrl_c_in_a_write(database: Database, child: subprocess.Popen[str], tab
 def test_a_deadline(database: Database, protocol: str, kind: str) -> None:
     marker = f"deadline_{protocol}_{kind}"
     started = time.monotonic()
-    with pytest.raises(longshore.TimeoutError, match=r"no answer within 0\.3 s") as caught:
-        database.rows(database.marked(kind, marker), timeout=0.3, options={"protocol": protocol})
-    assert 0.3 <= time.monotonic() - started < 5
+    with pytest.raises(longshore.TimeoutError, match=r"no answer within 0\.2 s") as caught:
+        database.rows(database.marked(kind, marker), timeout=0.2, options={"protocol": protocol})
+    assert 0.2 <= time.monotonic() - started < 5
     assert isinstance(caught.value, longshore.OperationalError)
     wait(lambda: not database.running(marker))
 
@@ -138,7 +138,7 @@ def test_a_list_ends_at_its_deadline(database: Database, kind: str) -> None:
         # Each source reads one kind or the other in parallel.
         warnings.simplefilter("ignore", longshore.SerialReadWarning)
         with pytest.raises(longshore.TimeoutError):
-            database.rows(queries, timeout=0.3, partition_num=3, options={"snapshot": False})
+            database.rows(queries, timeout=0.2, partition_num=3, options={"snapshot": False})
     wait(lambda: not database.running("list_deadline"))
 
 
@@ -158,7 +158,7 @@ def test_a_writes_deadline(database: Database, table: str, mode: Any) -> None:
     key = "id" if mode == "upsert" else None
     started = time.monotonic()
     with database.can("an upsert" if mode == "upsert" else ""), pytest.raises(longshore.TimeoutError):
-        longshore.write_sql(batches, table, database.url, if_exists=mode, key=key, timeout=0.3)
+        longshore.write_sql(batches, table, database.url, if_exists=mode, key=key, timeout=0.2)
     assert time.monotonic() - started < 5
     wait(lambda: not database.is_in_use())
     assert database.tables() == before
@@ -215,7 +215,7 @@ def test_cancel_from_another_thread(database: Database, kind: str) -> None:
     thread = threading.Thread(target=read)
     thread.start()
     wait(lambda: database.running(marker))
-    time.sleep(0.1)
+    time.sleep(0.03)
     stream.cancel()
     thread.join(5)
     # Between two batches the thread does not wait, and is told at its next step.
