@@ -77,12 +77,16 @@ class Database:
 
     def running(self, marker: str) -> bool:
         """Tell whether a statement with this text runs: on the server, or in this process on the database's file."""
+        if callable(self.quirks.running):
+            return any(marker in text for text in self.quirks.running(self.url))
         if self.quirks.running is not None:
             return self.rows(self.quirks.running.format(marker=marker), self.control) != [(0,)]
         return self.is_in_use()
 
     def is_in_use(self) -> bool:
         """Tell whether a session is open: on the server, or in this process on the database's file."""
+        if callable(self.quirks.running):
+            return self.quirks.running(self.url) != []
         if self.quirks.sessions is not None:
             return self.rows(self.quirks.sessions, self.control) != [(0,)]
         self.close()
@@ -117,11 +121,12 @@ class Database:
 
 
 def wait(condition: Callable[[], bool], seconds: float = 10) -> None:
-    """Wait until the condition is true."""
-    deadline = time.monotonic() + seconds
+    """Wait until the condition is true, and ask less and less often: to ask takes a server some milliseconds."""
+    deadline, pause = time.monotonic() + seconds, 0.005
     while not condition():
         assert time.monotonic() < deadline, "it did not come true"
-        time.sleep(0.01)
+        time.sleep(pause)
+        pause = min(pause * 1.5, 0.1)
 
 
 def stop(thread: threading.Thread, cancel: Callable[[], None], seconds: float = 5) -> None:

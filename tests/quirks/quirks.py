@@ -67,8 +67,9 @@ class Quirks:
     computing: str
     #: A query whose rows, of a column `i` and a text `t`, have no end.
     streaming: str
-    #: A query that counts the running statements in whose text is {marker}; None where no server runs them.
-    running: str | None = None
+    #: A query that counts the running statements in whose text is {marker}, or what gives the texts of all of them,
+    #: where a query is slow; None where no server runs them.
+    running: str | Callable[[str], list[str]] | None = None
     #: A query that counts the other sessions of the database; None where no server has them.
     sessions: str | None = None
     #: A query of the session's number, which no other has; None where they have none.

@@ -35,7 +35,7 @@ class Trino(Server):
             etc / "config.properties",
             f"coordinator=true\nnode-scheduler.include-coordinator=true\nhttp-server.http.port={self.port}\n"
             f"discovery.uri={place}\nnode.internal-address={LOOPBACK}\n"
-            "task.max-worker-threads=1\n"
+            "task.max-worker-threads=1\nquery.max-history=20\nquery.min-expire-age=1s\n"
             f"plugin.dir={self.installed / 'plugin'}\ncatalog.config-dir={etc / 'catalog'}\n",
         )
         self._write(etc / "log.properties", "io.trino=ERROR\n")
