@@ -70,8 +70,8 @@ def test_urls_of_sqlalchemy_on_sqlite(harbour: Path, form: str) -> None:
 def test_what_only_a_driver_knows_is_refused_by_name(harbour: Path) -> None:
     with pytest.raises(longshore.InterfaceError, match='unknown connection setting "check_same_thread"'):
         berths(f"sqlite+pysqlite:///{harbour}?check_same_thread=false")
-    with pytest.raises(longshore.InterfaceError, match=r"start with mssql\+pyodbc://"):
-        berths(f"mssql+pyodbc://me:{quote(SECRET, safe='')}@host/db")
+    with pytest.raises(longshore.InterfaceError, match=r"start with firebird\+fdb://"):
+        berths(f"firebird+fdb://me:{quote(SECRET, safe='')}@host/db")
 
 
 def test_a_url_object_has_its_password(postgres: Endpoint) -> None:

@@ -43,7 +43,7 @@ class Options:
     tinyint1: Literal["int8", "bool"] = "int8"
     """MySQL's ``tinyint(1)``: a number, or a boolean."""
     lock: bool = False
-    """Whether MySQL may lock its tables briefly, where several connections cannot share a snapshot otherwise."""
+    """Whether MySQL and SQL Server may lock tables briefly, where connections cannot share a snapshot otherwise."""
     nested: Literal["error", "json"] = "error"
     """Lists, structs and maps on their way into MySQL and SQLite, which have no types for them: an error, or JSON."""
     sqlite_types: Literal["declared", "stored"] = "declared"

@@ -15,7 +15,7 @@ pub(crate) fn declared() -> Vec<SourceOption> {
         SourceOption::new(
             "lock",
             &["false", "true"],
-            "Whether MySQL may lock its tables briefly, where several connections cannot share a snapshot otherwise.",
+            "Whether MySQL and SQL Server may lock tables briefly, where connections cannot share a snapshot otherwise.",
         ),
         Nested::option(),
     ]

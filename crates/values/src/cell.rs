@@ -148,6 +148,13 @@ impl Spans {
         Cells::new(bytes, &self.by_column[from..from + self.rows], self.any_null[column])
     }
 
+    /// Where the cell of `column` in the first row lies.
+    #[must_use]
+    #[inline]
+    pub fn first(&self, column: usize) -> Span {
+        self.by_column[column * STRIDE]
+    }
+
     /// Empties the chunk.
     pub fn clear(&mut self) {
         self.rows = 0;

@@ -13,6 +13,8 @@ _BUILT_IN = {
     "cockroachdb": "CockroachDB",
     "mysql": "MySQL",
     "mariadb": "MariaDB",
+    "mssql": "SQL Server, Azure SQL",
+    "sqlserver": "SQL Server, Azure SQL",
     "sqlite": "SQLite",
 }
 
@@ -22,7 +24,7 @@ _BY_ODBC = "odbc:Driver=...;Server=..., with its vendor's driver: pip install 'l
 _ELSEWHERE = {
     "snowflake": _BY_ADBC.format("adbc_driver_snowflake"),
     "databricks": _BY_ADBC.format("databricks"),
-    **dict.fromkeys(("mssql", "sqlserver", "db2", "teradata", "vertica", "hana", "impala", "hive"), _BY_ODBC),
+    **dict.fromkeys(("db2", "teradata", "vertica", "hana", "impala", "hive"), _BY_ODBC),
     **dict.fromkeys(("firebird", "informix", "netezza", "exasol", "sybase", "access"), _BY_ODBC),
     **dict.fromkeys(
         ("yugabytedb", "timescaledb", "neon", "supabase", "questdb", "h2"), "postgresql://..., whose wire it speaks"

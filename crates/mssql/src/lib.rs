@@ -1,0 +1,23 @@
+//! SQL Server and Azure SQL, on Microsoft's own client.
+
+mod connection;
+mod decode;
+mod describe;
+mod dialect;
+mod driver;
+mod encode;
+mod error;
+mod metadata;
+mod render;
+mod rows;
+mod session;
+mod settings;
+mod sink;
+mod split;
+mod temporal;
+mod text;
+mod types;
+mod variant;
+mod write;
+
+pub use driver::MsSql;

@@ -1,0 +1,139 @@
+//! A result's rows: the client decodes each, and its own end is the result's.
+
+use longshore_core::memory::Budget;
+use longshore_core::{Error, Kind, Result, Session};
+use longshore_source::rows::{RowWire, Stop};
+use longshore_values::{Assembly, Spans};
+use mssql_tds::connection::tds_client::StatementResult;
+
+use crate::session::MsSqlSession;
+use crate::sink::Sink;
+
+/// The bytes of rows that are decoded at once, but for a single one that has more.
+const CHUNK: usize = 1 << 20;
+
+/// A session whose server sends a result's rows.
+pub(crate) struct ResultWire {
+    session: MsSqlSession,
+    /// The cells of rows that are not decoded yet.
+    bytes: Vec<u8>,
+    variants: Vec<bool>,
+    is_beyond: bool,
+    /// A row that has been waited for, and its place among the bytes.
+    waited: Spans,
+    /// Whether the last row has come.
+    has_ended: bool,
+}
+
+impl ResultWire {
+    pub(crate) fn new(session: MsSqlSession, variants: Vec<bool>) -> Self {
+        let waited = Spans::new(variants.len());
+        Self { session, bytes: Vec::new(), variants, is_beyond: false, waited, has_ended: false }
+    }
+
+    fn check_spans(&self) -> Result<()> {
+        if self.is_beyond {
+            return Err(Error::new(Kind::NotSupported, "a row has more than 4 GiB")
+                .with_hint("read the long values in pieces, with SUBSTRING in the query"));
+        }
+        Ok(())
+    }
+
+    /// Moves the row that has been waited for into the chunk.
+    fn move_waited(&mut self, spans: &mut Spans) {
+        for column in 0..self.variants.len() {
+            spans.set(column, self.waited.first(column));
+        }
+        spans.end_row();
+        self.waited.clear();
+    }
+}
+
+impl RowWire for ResultWire {
+    type Message = ();
+
+    fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    fn consume(&mut self, count: usize) {
+        debug_assert!(count == self.bytes.len() || self.waited.rows() > 0 || count == 0);
+        self.bytes.clear();
+        self.waited.clear();
+    }
+
+    fn has_room(&self) -> bool {
+        self.bytes.len() < CHUNK
+    }
+
+    fn fill(&mut self, budget: &Budget) -> Result<()> {
+        budget.ask(self.bytes.len())?;
+        let mut sink = Sink {
+            bytes: &mut self.bytes,
+            spans: &mut self.waited,
+            variants: &self.variants,
+            is_beyond: &mut self.is_beyond,
+        };
+        self.has_ended = !self.session.connection.wait_row(&mut sink)?;
+        self.check_spans()
+    }
+
+    fn check(&self) -> Result<()> {
+        self.session.connection.check()
+    }
+
+    fn index(&mut self, at: &mut usize, spans: &mut Spans, most: usize) -> Result<Stop<()>> {
+        if self.has_ended {
+            return Ok(Stop::Message(()));
+        }
+        if self.waited.rows() > 0 {
+            self.move_waited(spans);
+        }
+        let mut stop = Stop::Full;
+        while spans.rows() < most {
+            if self.bytes.len() >= CHUNK {
+                stop = Stop::Starved;
+                break;
+            }
+            let mut sink = Sink {
+                bytes: &mut self.bytes,
+                spans,
+                variants: &self.variants,
+                is_beyond: &mut self.is_beyond,
+            };
+            match self.session.connection.try_row(&mut sink)? {
+                Some(true) => {}
+                Some(false) => {
+                    self.has_ended = true;
+                    stop = Stop::Message(());
+                    break;
+                }
+                None => {
+                    stop = Stop::Starved;
+                    break;
+                }
+            }
+        }
+        self.check_spans()?;
+        *at = self.bytes.len();
+        Ok(stop)
+    }
+
+    /// The last row has come: what follows must be the end of the statement, or another that returns none.
+    fn message(&mut self, (): (), _rows: &Assembly) -> Result<bool> {
+        loop {
+            match self.session.connection.advance()? {
+                StatementResult::End => return Ok(true),
+                StatementResult::NoRows { .. } => {}
+                StatementResult::Rows => {
+                    return Err(Error::new(Kind::NotSupported, "the statement returns several results")
+                        .with_hint("have it return one, or write them to tables and read these"));
+                }
+            }
+        }
+    }
+
+    fn into_session(mut self) -> Option<Box<dyn Session>> {
+        self.session.connection.stop().then(|| Box::new(self.session) as Box<dyn Session>)
+    }
+}
