@@ -2,7 +2,7 @@
 
 import re
 
-from xdist.scheduler import LoadFileScheduling
+from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
 
 from tests.quirks import SOURCES
 
@@ -11,7 +11,7 @@ _DEAR = "trino"
 _NAMES = (_DEAR, *map(str, SOURCES))
 
 
-class Scheduler(LoadFileScheduling):
+class Scheduler(LoadFileScheduling):  # type: ignore[misc]
     """The scheduler of pytest-xdist for `--dist=loadfile`."""
 
     def _split_scope(self, nodeid: str) -> str:
