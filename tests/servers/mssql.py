@@ -80,7 +80,12 @@ class MSSQL(Server):
 
     def clear(self) -> None:
         """Forget answers and requests."""
-        self._ask({"clear": True})
+        self._ask({"clear": "all"})
+        self._since = 0
+
+    def clear_requests(self) -> None:
+        """Forget requests alone."""
+        self._ask({"clear": "requests"})
         self._since = 0
 
     def requests(self, *kinds: str) -> list[Request]:

@@ -72,11 +72,13 @@ impl Answers {
         self.known().rules.insert(0, rule);
     }
 
-    /// Forgets rules and requests.
-    pub(crate) fn clear(&self) {
+    /// Forgets the requests, and with them the rules or not.
+    pub(crate) fn clear(&self, is_all: bool) {
         let mut known = self.known();
-        known.rules.clear();
         known.requests.clear();
+        if is_all {
+            known.rules.clear();
+        }
     }
 
     /// Keeps a request, and returns what the rules have for it.

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `{"answer": [[step, ...], ...], "kind": "batch", "text": "SELECT 1", "match": "is"}` | adds a rule; a step is `{"send": hex, "times": n}`, `{"wait": seconds}` or `{"close": true}` |
 //! | `{"since": n, "until": "batch", "seconds": s}` | returns the requests from the n-th on, once one of that kind is among them, or after that time |
-//! | `{"clear": true}` | forgets rules and requests |
+//! | `{"clear": "all"}`, `{"clear": "requests"}` | forgets rules and requests, or requests alone |
 
 use std::{fmt::Write, io, sync::Arc, time::Duration};
 
@@ -57,8 +57,8 @@ async fn obey(line: &str, answers: &Answers) -> Result<Value, Failure> {
         let until = command["until"].as_str();
         let deadline = Instant::now() + seconds(&command["seconds"]);
         return Ok(requests(answers, usize::try_from(since)?, until, deadline).await);
-    } else if command["clear"].as_bool() == Some(true) {
-        answers.clear();
+    } else if let Some(what) = command["clear"].as_str() {
+        answers.clear(what == "all");
     } else {
         return Err("there is no such command".into());
     }
