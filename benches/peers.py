@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from benches import drain, drain_mysql, drain_sqlite
+from benches import drain, drain_mssql, drain_mysql, drain_sqlite
 from longshore.sources.odbc import POSTGRESQL_SETTINGS as ODBC_SETTINGS
 
 
@@ -47,7 +47,7 @@ def _connectorx(frame: str, **options: Any) -> Callable[..., Any]:
         import connectorx
 
         # Its URLs of files have two slashes before the path.
-        place = url.replace("sqlite:////", "sqlite:///")
+        place = url.replace("sqlite:////", "sqlite:///").replace("encrypt=off", "encrypt=false")
         return connectorx.read_sql(place, query, return_type=frame, **options, **partition)
 
     return read
@@ -185,6 +185,14 @@ SQLITE = (
     Peer(TWO, "-", (), partial(drain_sqlite.drain, partition_num=2), TWO),
     *PARTS,
 )
+MSSQL = (
+    Peer("drain", "-", (), drain_mssql.drain),
+    Peer("longshore", "arrow", ARROW, _longshore("arrow")),
+    Peer("ConnectorX", "arrow", CONNECTORX_ARROW, _connectorx("arrow")),
+    Peer("longshore", "pandas", PANDAS, _longshore("pandas")),
+    Peer("ConnectorX", "pandas", CONNECTORX_PANDAS, _connectorx("pandas")),
+    Peer("longshore", "polars", ("longshore", "polars"), _longshore("polars")),
+)
 #: Longshore as an ADBC driver, which has a benchmark of its own.
 MANAGER = ("longshore.adbc", "adbc_driver_manager.dbapi", "pandas", "pyarrow")
 DRIVER = (
@@ -199,7 +207,7 @@ ODBC = (
     Peer("longshore", "pandas", ("longshore.sources.odbc", "pandas", "pyarrow"), _longshore("pandas"), "arrow-odbc"),
 )
 #: Who reads what a URL of this scheme names.
-PEERS = {"postgresql": POSTGRESQL, "mysql": MYSQL, "sqlite": SQLITE, "odbc": ODBC}
+PEERS = {"postgresql": POSTGRESQL, "mysql": MYSQL, "mssql": MSSQL, "sqlite": SQLITE, "odbc": ODBC}
 
 
 def peers(url: str) -> tuple[Peer, ...]:

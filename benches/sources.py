@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from benches import drain_sqlite, lineitem, lineitem_mariadb, lineitem_sqlite
+from benches import drain_sqlite, lineitem, lineitem_mariadb, lineitem_mssql, lineitem_sqlite
 from tests.quirks.odbc import through
 
 Fresh = Mapping[str, Callable[[], object]]
@@ -49,6 +49,12 @@ def _odbc(scale: float) -> Iterator[Place]:
 def _mariadb(scale: float) -> Iterator[Place]:
     with lineitem_mariadb.measured_mariadb() as server:
         yield Place(lineitem_mariadb.loaded(scale, server), f"MariaDB {server.version.partition('-')[0]}")
+
+
+@contextlib.contextmanager
+def _mssql(scale: float) -> Iterator[Place]:
+    with lineitem_mssql.measured_mssql(scale) as server:
+        yield Place(server.url(port=server.login_port, encrypt="off"), "the tests' server that speaks TDS")
 
 
 @contextlib.contextmanager
@@ -117,9 +123,25 @@ def _with_sqlite3(url: str) -> Iterator[Fresh]:
     yield {**_longshore(url), "sqlite3": read}
 
 
+@contextlib.contextmanager
+def _with_pytds(url: str) -> Iterator[Fresh]:
+    import pytds
+
+    parts = urlsplit(url)
+    place: dict[str, Any] = {"dsn": parts.hostname, "port": parts.port, "user": "sa", "password": "harb0ur!"}
+
+    def read() -> None:
+        with pytds.connect(**place, autocommit=True) as connection, connection.cursor() as cursor:
+            cursor.execute("SELECT 1")
+            cursor.fetchall()
+
+    yield {**_longshore(url), "python-tds": read}
+
+
 SOURCES = {
     "postgresql": Source(_postgresql, _with_asyncpg),
     "mariadb": Source(_mariadb, _with_pymysql),
+    "mssql": Source(_mssql, _with_pytds),
     "odbc": Source(_odbc, _with_arrow_odbc),
     "sqlite": Source(_sqlite, _with_sqlite3),
 }

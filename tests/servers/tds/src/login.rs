@@ -2,7 +2,7 @@
 
 use bytes::BytesMut;
 use mssql_mock_tds::{
-    TdsTlsWrapper, create_test_identity,
+    create_test_identity,
     protocol::{
         FEATURE_EXT_ENHANCED_ROUTING, FEATURE_EXT_FEDAUTH, Login7AuthInfo, PACKET_HEADER_SIZE,
         build_done_token, build_fedauth_challenge_response, parse_fedauth_token, parse_login7_auth,
@@ -21,11 +21,14 @@ use crate::{
     answers::Answers,
     session::{self, Session},
     wire::{Message, Wire},
+    wrapped::Wrapped,
 };
 
 const PRELOGIN: u8 = 0x12;
 const LOGIN7: u8 = 0x10;
 const FEDAUTH_TOKEN: u8 = 0x08;
+const ENCRYPTION: u8 = 0x01;
+const ENCRYPT_NOT_SUPPORTED: u8 = 0x02;
 const FEDAUTH_REQUIRED: u8 = 0x06;
 /// What a server of 2025 grants to a client that asks, with its version of each.
 const UTF8_SUPPORT: u8 = 0x0a;
@@ -78,11 +81,11 @@ pub(crate) async fn welcome(
         return log_in(wire, None, answers, connection).await;
     }
     let mut wire = Wire::new(stream);
-    prelogin(&mut wire, encryption).await?;
+    let encryption = prelogin(&mut wire, encryption).await?;
     if encryption == Encryption::Off {
         return log_in(wire, None, answers, connection).await;
     }
-    let mut wire = Wire::new(tls.wrapped.accept(TdsTlsWrapper::new(wire.stream)).await?);
+    let mut wire = Wire::new(tls.wrapped.accept(Wrapped::new(wire.stream)).await?);
     if encryption == Encryption::On {
         return log_in(wire, None, answers, connection).await;
     }
@@ -92,29 +95,35 @@ pub(crate) async fn welcome(
     log_in(Wire::new(plain), Some(login), answers, connection).await
 }
 
+/// Answers PRELOGIN, and returns what both sides agree on: a client that cannot encrypt need not, unless it must.
 async fn prelogin<S: AsyncRead + AsyncWrite + Unpin>(
     wire: &mut Wire<S>,
     encryption: Encryption,
-) -> Result<(), Failure> {
+) -> Result<Encryption, Failure> {
     let asked = expect(wire, PRELOGIN).await?.body;
-    let encryption = match encryption {
-        Encryption::Off => 0x02,
+    let cannot = option(&asked, ENCRYPTION).and_then(|value| value.first()) == Some(&ENCRYPT_NOT_SUPPORTED);
+    let encryption = if encryption == Encryption::Login && cannot { Encryption::Off } else { encryption };
+    let told = match encryption {
+        Encryption::Off => ENCRYPT_NOT_SUPPORTED,
         Encryption::Login => 0x00,
         Encryption::On | Encryption::Strict => 0x01,
     };
-    wire.send(&prelogin_options(&asked, encryption)).await?;
-    Ok(wire.end().await?)
+    wire.send(&prelogin_options(told, option(&asked, FEDAUTH_REQUIRED).is_some())).await?;
+    wire.end().await?;
+    Ok(encryption)
+}
+
+/// An option's value in PRELOGIN, whose directory has five bytes for each: the option, an offset and a length.
+fn option(asked: &[u8], wanted: u8) -> Option<&[u8]> {
+    let entry =
+        asked.chunks_exact(5).take_while(|entry| entry[0] != 0xff).find(|entry| entry[0] == wanted)?;
+    let number = |at: usize| usize::from(u16::from_be_bytes([entry[at], entry[at + 1]]));
+    asked.get(number(1)..number(1) + number(3))
 }
 
 /// Version 17, the encryption, the instance's name that is right, no thread, no MARS, and Entra's tokens for a client that asks
 /// about them: to others, of which Microsoft's ODBC driver is one, the answer without a question is an error.
-fn prelogin_options(asked: &[u8], encryption: u8) -> Vec<u8> {
-    let asks = |option| {
-        asked
-            .chunks_exact(5)
-            .map_while(|entry| (entry[0] != 0xff).then_some(entry[0]))
-            .any(|one| one == option)
-    };
+fn prelogin_options(encryption: u8, asks_for_tokens: bool) -> Vec<u8> {
     let mut options: Vec<(u8, &[u8])> = vec![
         (0, &[17, 0, 0x03, 0xe8, 0, 0]),
         (1, std::slice::from_ref(&encryption)),
@@ -122,7 +131,7 @@ fn prelogin_options(asked: &[u8], encryption: u8) -> Vec<u8> {
         (3, &[]),
         (4, &[0]),
     ];
-    if asks(FEDAUTH_REQUIRED) {
+    if asks_for_tokens {
         options.push((FEDAUTH_REQUIRED, &[1]));
     }
     let (mut directory, mut data) = (Vec::new(), Vec::new());

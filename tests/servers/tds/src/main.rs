@@ -9,6 +9,7 @@ mod control;
 mod login;
 mod session;
 mod wire;
+mod wrapped;
 
 use std::{env, error::Error, fs, sync::Arc};
 
