@@ -14,7 +14,7 @@ from tests.conformance.mssql_cases import CASES
 from tests.conformance.mssql_cases.case import MSSQLCase
 from tests.conformance.mssql_cases.text import COLLATIONS
 from tests.mssql.reading import answer, naive, read, rows, url
-from tests.quirks import UUID
+from tests.quirks import JSON, UUID
 from tests.servers import MSSQL
 from tests.tds.types import (
     DATE,
@@ -43,7 +43,7 @@ _PLAIN = {
     "datetime": pa.timestamp("us"),
     "smalldatetime": pa.timestamp("us"),
     "uniqueidentifier": UUID,
-    "json": pa.json_(pa.string()),
+    "json": JSON,
     "image": pa.binary(),
     "rowversion": pa.binary(),
     "hierarchyid": pa.binary(),

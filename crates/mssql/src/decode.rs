@@ -19,7 +19,7 @@ use longshore_values::{
     fault, large_bytes, large_text, strings, text,
 };
 
-use crate::render::{array, date, decimal, instant, render, ticks};
+use crate::render::{array, clock, date, decimal, instant, render, ticks};
 use crate::temporal::{self, DAY};
 use crate::text::{Encoding, utf16};
 use crate::types::{Class, Type, unreadable};
@@ -56,7 +56,7 @@ fn own(class: Class, arrow: &DataType, options: &ReadOptions, losses: &Losses) -
         }
         (Class::Decimal(precision, scale), DataType::Float64) => doubles(precision, scale, losses.clone()),
         (Class::Date, DataType::Date32) => Primitive::<Date32Type, _>::boxed(as_is, date),
-        (Class::Time(_), DataType::Time64(unit)) => times(as_is, *unit, ticks),
+        (Class::Time(_), DataType::Time64(unit)) => times(as_is, *unit, clock),
         (Class::DateTime(_), DataType::Timestamp(unit, None)) => timestamps(as_is, *unit, policy, ticks),
         (Class::DateTimeOffset(_), DataType::Timestamp(unit, Some(zone))) if &**zone == "UTC" => {
             timestamps(as_is, *unit, policy, |cell| instant(cell).map(|(ticks, _)| ticks))

@@ -7,6 +7,9 @@ mod dialect;
 mod driver;
 mod encode;
 mod error;
+// Tests build it too, so that it keeps up with what it calls.
+#[cfg(any(fuzzing, test))]
+pub mod fuzzing;
 mod metadata;
 mod render;
 mod rows;

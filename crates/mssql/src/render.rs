@@ -2,10 +2,11 @@
 
 use std::fmt::Debug;
 use std::io::Write;
+use std::ops::Range;
 
 use longshore_values::{Odd, uuid};
 
-use crate::temporal::{self, DAMAGED};
+use crate::temporal::{self, DAY, TICKS};
 use crate::text::utf16;
 use crate::types::Class;
 use crate::variant;
@@ -22,7 +23,7 @@ pub(crate) fn render(class: Class, cell: &[u8], into: &mut Vec<u8>) -> Result<()
         Class::Double => shortest(f64::from_le_bytes(array(cell)?), into),
         Class::Decimal(precision, scale) => write_decimal(decimal(cell, precision)?, scale, into),
         Class::Date => temporal::write_date(date(cell)?.into(), into),
-        Class::Time(scale) => temporal::write_time(ticks(cell)?, scale, into),
+        Class::Time(scale) => temporal::write_time(clock(cell)?, scale, into),
         Class::DateTime(scale) => temporal::write_datetime(ticks(cell)?, scale, into),
         Class::DateTimeOffset(scale) => {
             let (ticks, offset) = instant(cell)?;
@@ -65,11 +66,26 @@ pub(crate) fn date(cell: &[u8]) -> Result<i32, Odd> {
     if days == i32::MIN { Err(Odd::fault("the server sent a date beyond the year 9999")) } else { Ok(days) }
 }
 
-/// Ticks of 100 ns.
+/// Ticks of 100 ns since 1970.
 #[inline]
 pub(crate) fn ticks(cell: &[u8]) -> Result<i64, Odd> {
+    within(cell, TICKS)
+}
+
+/// Ticks of 100 ns since midnight.
+#[inline]
+pub(crate) fn clock(cell: &[u8]) -> Result<i64, Odd> {
+    within(cell, 0..DAY)
+}
+
+#[inline]
+fn within(cell: &[u8], known: Range<i64>) -> Result<i64, Odd> {
     let ticks = i64::from_le_bytes(array(cell)?);
-    if ticks == DAMAGED { Err(Odd::fault("the server sent a time that there is not")) } else { Ok(ticks) }
+    if known.contains(&ticks) {
+        Ok(ticks)
+    } else {
+        Err(Odd::fault("the server sent a time that there is not"))
+    }
 }
 
 /// Ticks in UTC, and the minutes of the offset.
@@ -136,6 +152,6 @@ mod tests {
         );
         assert!(text(Class::Decimal(2, 0), &100_i128.to_le_bytes()).is_err());
         assert!(text(Class::Decimal(38, 0), &i128::MIN.to_le_bytes()).is_err());
-        assert!(text(Class::DateTime(3), &DAMAGED.to_le_bytes()).is_err());
+        assert!(text(Class::DateTime(3), &temporal::DAMAGED.to_le_bytes()).is_err());
     }
 }

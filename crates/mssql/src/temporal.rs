@@ -9,13 +9,16 @@ use mssql_tds::datatypes::column_values::{SqlDateTime, SqlDateTime2, SqlSmallDat
 pub(crate) const SECOND: i64 = 10_000_000;
 pub(crate) const DAY: i64 = 86_400 * SECOND;
 
-/// What stands for a value that the server cannot have.
+/// What stands for a value that the server cannot have: beyond all of them.
 pub(crate) const DAMAGED: i64 = i64::MIN;
 
 /// The days from 0001-01-01 and from 1900-01-01 to 1970-01-01, and the days of 9999-12-31 from the first of them.
 pub(crate) const FROM_YEAR_1: i64 = 719_162;
 pub(crate) const FROM_1900: i64 = 25_567;
 const LAST_DAY: i64 = 3_652_058;
+
+/// The ticks of the years 1 to 9999.
+pub(crate) const TICKS: std::ops::Range<i64> = -FROM_YEAR_1 * DAY..(LAST_DAY + 1 - FROM_YEAR_1) * DAY;
 
 /// Days since 1970 of days since year 1.
 pub(crate) fn date(days: u32) -> Option<i32> {
