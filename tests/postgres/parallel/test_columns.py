@@ -13,7 +13,7 @@ pytestmark = pytest.mark.server
 NAN, INFINITY = math.nan, math.inf
 
 
-@pytest.mark.parametrize("analyzed", [True, False])
+@pytest.mark.parametrize("analyzed", [True, pytest.param(False, marks=pytest.mark.once)])
 @pytest.mark.parametrize(
     ("native", "expression"),
     [
@@ -144,7 +144,7 @@ def test_a_key_that_is_an_aggregate(on: str, url: str) -> None:
         *((collation, "with_collations") for collation in ("en-x-icu", "blind")),
     ],
 )
-@pytest.mark.parametrize("analyzed", [True, False])
+@pytest.mark.parametrize("analyzed", [True, pytest.param(False, marks=pytest.mark.once)])
 def test_texts_in_any_collation(
     collation: str,
     where: str,

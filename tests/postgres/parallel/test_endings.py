@@ -26,6 +26,7 @@ def table(server: PostgreSQL) -> Iterator[str]:
     server.psql("DROP TABLE endings")
 
 
+@pytest.mark.once
 def test_a_deadline_after_the_last_row_leaves_the_connection_sound(server: PostgreSQL, url: str) -> None:
     server.psql("CREATE TABLE long AS SELECT i, repeat('x', 50) AS t FROM generate_series(1, 1500000) AS i")
 

@@ -13,6 +13,7 @@ from tests.servers import H2, Endpoint, PgBouncer, PostgreSQL, QuestDB, Standby
 pytestmark = pytest.mark.server
 
 
+@pytest.mark.once
 def test_a_pooler_with_room(pgbouncer: PgBouncer, postgres: Endpoint) -> None:
     postgres.psql("CREATE TABLE pooled AS SELECT i, repeat('x', 50) AS t FROM generate_series(1, 20000) AS i")
     try:
@@ -22,6 +23,7 @@ def test_a_pooler_with_room(pgbouncer: PgBouncer, postgres: Endpoint) -> None:
         postgres.psql("DROP TABLE pooled")
 
 
+@pytest.mark.once
 def test_a_pooler_that_is_too_small(server: PostgreSQL) -> None:
     with require(lambda: PgBouncer(server, config={"default_pool_size": "1", "query_wait_timeout": "60"})) as pooler:
         started = time.monotonic()
@@ -33,6 +35,7 @@ def test_a_pooler_that_is_too_small(server: PostgreSQL) -> None:
         assert rows(table) == rows(read("SELECT * FROM t", pooler.url()))
 
 
+@pytest.mark.once
 def test_a_server_without_room(make_server: Callable[..., PostgreSQL]) -> None:
     server = make_server(config={"max_connections": "5", "superuser_reserved_connections": "0"})
     server.psql("CREATE TABLE t AS SELECT i FROM generate_series(1, 5000) AS i")
@@ -75,12 +78,14 @@ def test_without_a_snapshot(url: str, statements: Statements, server: PostgreSQL
     assert server.psql("SELECT count(*) FROM pg_stat_activity WHERE state LIKE 'idle in%'") == "0"
 
 
+@pytest.mark.once
 def test_questdb(questdb: QuestDB) -> None:
     query = "SELECT x FROM long_sequence(1000)"
     table = serially("", query, questdb.url(), partition_num=2)
     assert table.num_rows == 1000
 
 
+@pytest.mark.once
 def test_h2(h2: H2) -> None:
     table = serially("", "SELECT 1 AS one", h2.url(), partition_num=2)
     assert table.num_rows == 1

@@ -67,6 +67,7 @@ CELLS = st.one_of(
 )
 
 
+@pytest.mark.once
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     keys=st.lists(st.tuples(CELLS, st.sampled_from([1, 2, 50, 400])), max_size=30),
