@@ -173,6 +173,7 @@ def test_a_value_that_does_not_fit(url: str) -> None:
             next(stream)
 
 
+@pytest.mark.once
 def test_a_failure_of_the_server(url: str) -> None:
     stream = opened("SELECT 1 / (150 - i) AS a FROM generate_series(1, 200) AS i", url, batch_size=100)
     assert next(stream).num_rows == 100
@@ -181,6 +182,7 @@ def test_a_failure_of_the_server(url: str) -> None:
     assert caught.value.sqlstate == "22012"
 
 
+@pytest.mark.once
 def test_a_slow_consumer_makes_the_server_wait(postgres: Endpoint) -> None:
     name = "back_pressure"
     stream = opened(STREAMING, postgres.url(application_name=name))
@@ -206,6 +208,7 @@ print(rows, size, re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").re
 """
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(
     ("query", "rows", "arguments"),
     [
@@ -242,6 +245,7 @@ def test_parts_are_the_whole(url: str) -> None:
     assert pa.table(ordered)["i"].to_pylist() == list(range(1, 10_001))
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("how", ["dropped", "closed", "cancelled"])
 def test_all_parts_end_with_their_stream(how: str, postgres: Endpoint) -> None:
     name = f"parts_{how}"
