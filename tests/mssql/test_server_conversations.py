@@ -11,10 +11,11 @@ import pytds
 import pytest
 
 from tests import installations
+from tests.conformance.mssql_cases import CASES
 from tests.mssql import jdbc, others
 from tests.servers import MSSQL
 from tests.tds.tokens import Column, Count, Cut, Info, Rows, ServerError, Wait
-from tests.tds.types import fixed, nvarchar
+from tests.tds.types import SQL_VARIANT, fixed, nvarchar
 
 ONE = Rows([Column("one", fixed("int"))], [(1,)])
 WRONG = ServerError(208, "Invalid object name 'nothing'.", severity=16, state=3, line=7, procedure="harbour_master")
@@ -119,6 +120,18 @@ def test_several_results_and_counts(mssql: MSSQL) -> None:
         assert cursor.rowcount == 7
         assert cursor.nextset()
         assert cursor.fetchall() == [row]
+
+
+def test_odbc_reads_each_variant(mssql: MSSQL) -> None:
+    """By itself, for mssql-python takes the type of the first value of a column for all; this one it shows as text."""
+    (case,) = (case for case in CASES if case.type is SQL_VARIANT)
+    with contextlib.closing(others.CLIENTS["mssql-python"](mssql)) as connection, connection.cursor() as cursor:
+        for kind, value in case.values:
+            mssql.answer("SELECT 1", Rows([Column("value", SQL_VARIANT)], [((kind, value),)]), kind="batch")
+            cursor.execute("SELECT 1")
+            found = [row[0] for row in cursor.fetchall()]
+            shown = value if kind.name.startswith("datetimeoffset") else others.shown("mssql-python", kind, value)
+            assert [*map(repr, found)] == [repr(shown)]
 
 
 def test_an_attention_ends_a_wait(mssql: MSSQL) -> None:
