@@ -4,11 +4,12 @@ import struct
 from dataclasses import dataclass
 from typing import Any
 
+from tests.conformance.mssql_cases.text import COLLATIONS
 from tests.tds.reader import Reader
 from tests.tds.types import Type, parse
 
 #: Code pages by collation: those of the cases.
-ENCODINGS: dict[bytes, str] = {}
+_ENCODINGS = {collation: encoding for collation, encoding, _ in COLLATIONS.values()}
 #: The procedures that a client calls by number.
 PROCEDURES = {
     1: "sp_cursor",
@@ -88,7 +89,7 @@ class Request:
 
 
 def _encoding(collation: bytes) -> str:
-    return ENCODINGS.get(collation, "cp1252")
+    return _ENCODINGS[collation] if collation else ""
 
 
 def _call(reader: Reader) -> Call:
