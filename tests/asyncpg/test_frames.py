@@ -61,7 +61,7 @@ def test_every_type_is_as_in_read_sql(case: Case, protocol: str, place: Place) -
     asyncio.run(fetch())
 
 
-@pytest.mark.parametrize("rows", [0, 1, 1000, pytest.param(50_000, marks=pytest.mark.once)])
+@pytest.mark.parametrize("rows", [0, 1, 1000, pytest.param(20_000, marks=pytest.mark.once)])
 def test_long_and_empty_results(rows: int, run: Run, url: str) -> None:
     query = MIXED.format(rows=rows)
     expected = longshore.read_sql(query, url, return_type="arrow")

@@ -15,14 +15,14 @@ from tests.servers import PgBouncer, PostgreSQL
 
 pytestmark = [pytest.mark.packages, pytest.mark.pythons]
 
-QUERY = set_query_dtype(rows(100_000), DTYPE)
+QUERY = set_query_dtype(rows(30_000), DTYPE)
 FEW = set_query_dtype(rows(10), DTYPE)
 # Not endless: over TLS, a cancel request of asyncpg's now and then comes to nothing, with its own fetch too.
 LONG = set_query_dtype("SELECT generate_series(1, 5000000)", [("i", "i4")])
 
 
 async def fetch_all(connection: asyncpg.Connection) -> None:
-    for query, count in ((QUERY, 100_000), (FEW, 10), (QUERY, 100_000)):
+    for query, count in ((QUERY, 30_000), (FEW, 10), (QUERY, 30_000)):
         assert_rows(await connection.fetch(query), 1, count)
         assert len(await connection.fetch(rows(count))) == count
     with pytest.raises(TimeoutError):
