@@ -15,8 +15,10 @@ pytestmark = pytest.mark.packages
 COUNT = int(os.environ.get("LONGSHORE_RANDOM_QUERIES", "120"))
 
 
-@pytest.mark.parametrize("seed", range(2))
-@pytest.mark.parametrize("source", ["pg", "my", "my8", "lite"])
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.once)])
+@pytest.mark.parametrize(
+    "source", ["pg", *(pytest.param(name, marks=pytest.mark.once) for name in ("my", "my8")), "lite"]
+)
 def test_queries_at_random(source: str, seed: int, request: pytest.FixtureRequest) -> None:
     harbour: Harbour = request.getfixturevalue(source)
     asker, pushed, whole = Asker(source, seed), 0, 0
