@@ -2,20 +2,18 @@
 
 use std::sync::Arc;
 
-use arrow_array::{RecordBatch, RecordBatchOptions, RecordBatchReader};
-use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
+use arrow_array::{RecordBatch, RecordBatchReader};
+use arrow_schema::{ArrowError, Field, Schema, SchemaRef};
 use longshore_core::{
-    Batches, Decimals, Error, Failed, Finaliser, Kind, NATIVE_TYPE, Place, ReadAhead, ReadOptions, Result,
-    Session, Transaction, Uuids, has_deferred, type_name,
+    Batches, Error, Failed, Finaliser, Kind, NATIVE_TYPE, ReadAhead, ReadOptions, Result, Session,
+    Transaction, Uuids,
 };
 use longshore_duckdb::{ColumnStream, EngineBatches, ValueOptions, stream_error};
-use longshore_frames::{double_batch, double_schema, polars_refusal};
 use longshore_interpreter::capsule::stream_in;
+use longshore_retype::Policy;
 use pyo3::prelude::*;
 
 use crate::call::apart;
-use crate::cast;
-use crate::numeric::{self, Scales};
 use crate::session::ArrowSession;
 
 /// A result whose first rows are there, and what only its driver knows of it.
@@ -39,7 +37,7 @@ impl DriverResult {
 
     pub(crate) fn schema(self, options: &ReadOptions) -> Result<SchemaRef> {
         let batches = self.exact(options);
-        policy(&batches.schema(), options)
+        Policy::new(&batches.schema(), options).map(|policy| policy.schema())
     }
 
     fn exact(self, options: &ReadOptions) -> EngineBatches<Named> {
@@ -88,55 +86,14 @@ impl RecordBatchReader for Named {
     }
 }
 
-/// The schema of a result under the caller's choices.
-fn policy(schema: &SchemaRef, options: &ReadOptions) -> Result<SchemaRef> {
-    let wanted: Vec<String> = options.schema.iter().map(|(name, _)| name.clone()).collect();
-    if let Some(name) = wanted.iter().find(|name| schema.field_with_name(name).is_err()) {
-        let names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
-        return Err(Error::unknown_column("schema=", name, &names));
-    }
-    let fields: Vec<Field> =
-        schema.fields().iter().map(|field| field_under(field, options)).collect::<Result<_>>()?;
-    let under = Arc::new(Schema::new(fields));
-    if !options.intervals {
-        polars_refusal(&under).map_or(Ok(()), Err)?;
-    }
-    Ok(if options.decimals == Decimals::Float64 { double_schema(&under, &wanted) } else { under })
-}
-
-fn field_under(field: &Field, options: &ReadOptions) -> Result<Field> {
-    let is_numeric = numeric::is_numeric(field);
-    let native = if is_numeric { numeric::data_type(field, options) } else { field.data_type().clone() };
-    let wanted = options.wanted(field.name());
-    if wanted.is_none() && is_numeric && native == DataType::Utf8 {
-        return Ok(numeric::deferred(field.clone()));
-    }
-    let wanted = wanted.unwrap_or(&native);
-    if wanted == field.data_type() && !is_numeric {
-        return Ok(field.clone());
-    }
-    if !cast::can(field.data_type(), wanted) {
-        let native_type = field.metadata().get(NATIVE_TYPE).cloned();
-        let message = format!("{} cannot be read as {}", type_name(field.data_type()), type_name(wanted));
-        return Err(Error::new(longshore_core::Kind::NotSupported, message)
-            .with_hint("cast it in the query")
-            .at(Place { column: Some(field.name().clone()), row: None, native_type }));
-    }
-    let mut metadata = field.metadata().clone();
-    metadata.retain(|key, _| key == NATIVE_TYPE);
-    Ok(field.clone().with_data_type(wanted.clone()).with_metadata(metadata))
-}
-
 /// A result that is read ahead on a thread of its own.
 pub(crate) struct ArrowBatches {
     /// `None` once it has ended.
     read_ahead: Option<ReadAhead>,
     session: Option<Box<ArrowSession>>,
-    /// The caller's types, before decimals become doubles.
-    cast: SchemaRef,
-    schema: SchemaRef,
-    options: ReadOptions,
-    rows: u64,
+    policy: Policy,
+    /// The most rows of a batch.
+    most: usize,
     /// What is left of a driver's batch that has more rows than the caller wants.
     rest: Option<RecordBatch>,
 }
@@ -148,13 +105,8 @@ impl ArrowBatches {
         options: &ReadOptions,
     ) -> Result<Self, Failed> {
         let batches = begun.exact(options);
-        let exact = batches.schema();
-        let schemas = policy(&exact, options).and_then(|schema| {
-            let fields = exact.fields().iter().map(|field| field_under(field, options));
-            Ok((schema, Arc::new(Schema::new(fields.collect::<Result<Vec<Field>>>()?))))
-        });
-        let (schema, cast) = match schemas {
-            Ok(schemas) => schemas,
+        let policy = match Policy::new(&batches.schema(), options) {
+            Ok(policy) => policy,
             Err(error) => {
                 drop(batches);
                 return Err(Failed { error, session: session.left() });
@@ -165,44 +117,12 @@ impl ArrowBatches {
             Ok(read_ahead) => Ok(Self {
                 read_ahead: Some(read_ahead),
                 session: Some(session),
-                cast,
-                schema,
-                options: options.clone(),
-                rows: 0,
+                policy,
+                most: options.batch_rows.max(1),
                 rest: None,
             }),
             Err(error) => Err(Failed { error, session: session.left() }),
         }
-    }
-
-    fn translate(&mut self, batch: &RecordBatch) -> Result<RecordBatch> {
-        let own = batch.schema();
-        let columns = batch.columns().iter().zip(self.cast.fields()).zip(own.fields());
-        let columns = columns.map(|((array, field), own)| {
-            if array.data_type() == field.data_type() {
-                return Ok(array.clone());
-            }
-            cast::exact(array, own, field.data_type(), &self.options).map_err(|fault| {
-                let native_type = own.metadata().get(NATIVE_TYPE).cloned();
-                let row = Some(self.rows + fault.row as u64);
-                fault.into_error(Place { column: Some(field.name().clone()), row, native_type })
-            })
-        });
-        let columns = columns.collect::<Result<_>>()?;
-        let count = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-        let batch = RecordBatch::try_new_with_options(self.cast.clone(), columns, &count)
-            .map_err(|error| Error::internal(format!("a batch does not fit its schema: {error}")))?;
-        let batch = if self.cast == self.schema {
-            batch
-        } else {
-            double_batch(&batch, &self.schema, self.rows, &self.options.warnings)?
-        };
-        let bytes = batch.get_array_memory_size();
-        self.options.budget.grow(bytes)?;
-        self.options.meter.add_rows(batch.num_rows() as u64);
-        self.options.meter.add_bytes(bytes as u64);
-        self.rows += batch.num_rows() as u64;
-        Ok(batch)
     }
 }
 
@@ -220,12 +140,12 @@ impl ArrowBatches {
 
     /// As many rows as a batch may have; the others wait, so that those before a fault arrive.
     fn first_rows(&mut self, batch: &RecordBatch) -> Result<RecordBatch> {
-        let (all, most) = (batch.num_rows(), self.options.batch_rows.max(1));
+        let (all, most) = (batch.num_rows(), self.most);
         if all <= most {
-            return self.translate(batch);
+            return self.policy.batch(batch);
         }
         self.rest = Some(batch.slice(most, all - most));
-        self.translate(&batch.slice(0, most))
+        self.policy.batch(&batch.slice(0, most))
     }
 
     /// The driver's next batch, or what is left of the one before.
@@ -276,12 +196,11 @@ impl Drop for ArrowBatches {
 
 impl Batches for ArrowBatches {
     fn schema(&self) -> SchemaRef {
-        self.schema.clone()
+        self.policy.schema()
     }
 
     fn finaliser(&self) -> Option<Arc<dyn Finaliser>> {
-        let is_final = !self.schema.fields().iter().any(|field| has_deferred(field));
-        (!is_final).then(|| Arc::new(Scales(self.options.clone())) as _)
+        self.policy.finaliser()
     }
 
     /// What the driver's database makes of a stopped statement is not known: PostgreSQL's transaction fails, and the engine's.

@@ -9,8 +9,6 @@
 
 mod batches;
 mod call;
-mod cast;
-mod numeric;
 mod postgresql;
 mod session;
 mod sink;

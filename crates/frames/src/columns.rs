@@ -6,18 +6,17 @@ use arrow_array::{Array, RecordBatch};
 use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
 use longshore_core::memory::room_for;
 use longshore_core::{Error, NATIVE_TYPE, Place, Result, Warnings};
+use longshore_retype::{by_column, double_batch, double_schema};
 use longshore_values::Fault;
 use pyo3::prelude::*;
 
 use crate::chunks::Chunks;
 use crate::column::Column;
 use crate::dictionary::Dictionary;
-use crate::doubles::{double_batch, double_schema};
 use crate::names::distinct_names;
 use crate::numbers;
 use crate::objects::Objects;
 use crate::shape::{Backend, Choices, Shape};
-use crate::threads::by_column;
 
 /// Takes a column's arrays in, without the interpreter's lock unless it makes Python objects.
 pub(crate) trait Accumulator: Send {

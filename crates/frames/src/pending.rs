@@ -7,8 +7,8 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::{Schema, SchemaRef};
 use longshore_core::{Batches, Error, Finalised, Finaliser, Kind, Result, Session, Warnings};
+use longshore_retype::{double_batch, double_schema};
 
-use crate::doubles::{double_batch, double_schema};
 use crate::streamed::{narrow_batch, narrow_schema, streamed_batch, streamed_schema};
 
 /// The bytes of a result that may be a short one.

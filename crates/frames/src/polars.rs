@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use longshore_core::{EXTENSION, EXTENSION_METADATA, Error, Kind, Place, Result};
+use longshore_core::{EXTENSION, EXTENSION_METADATA, Result};
 use longshore_values::Losses;
 
 use crate::names::distinct_names;
-use crate::retype::{retyped_batch, with_inner_fields};
 use crate::shape::is_uuid;
+use longshore_retype::{retyped_batch, with_inner_fields};
 
 /// The schema under which polars takes batches of `schema`.
 #[must_use]
@@ -38,35 +38,6 @@ pub fn polars_copy(array: &ArrayRef) -> usize {
         DataType::Utf8View | DataType::BinaryView => 0,
         // Of a slice, or of a mapped file, that is less than what lies behind it.
         _ => 2 * array.to_data().get_slice_memory_size().unwrap_or_else(|_| array.get_array_memory_size()),
-    }
-}
-
-/// Why polars takes no column of one of these types; `None` where it takes all.
-#[must_use]
-pub fn polars_refusal(schema: &Schema) -> Option<Error> {
-    schema.fields().iter().find_map(|field| {
-        let what = refused(field.data_type())?;
-        let place = Place { column: Some(field.name().clone()), ..Place::default() };
-        Some(Error::new(Kind::NotSupported, format!("polars has no type for {what}")).at(place).with_hint(
-            format!(
-                "make text of the column: with a CAST in the query, or with schema={{\"{}\": \"string\"}} of read_sql",
-                field.name()
-            ),
-        ))
-    })
-}
-
-fn refused(data_type: &DataType) -> Option<&'static str> {
-    match data_type {
-        DataType::Interval(_) => Some("intervals of months, days and nanoseconds"),
-        DataType::Decimal256(..) => Some("decimals of more than 38 digits"),
-        DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) => {
-            refused(item.data_type())
-        }
-        DataType::Union(..) => Some("values of several types in one column"),
-        DataType::Map(entries, _) => refused(entries.data_type()),
-        DataType::Struct(fields) => fields.iter().find_map(|field| refused(field.data_type())),
-        _ => None,
     }
 }
 
@@ -127,15 +98,5 @@ mod tests {
         let batch = polars_batch(&batch, &polars_schema(&schema)).unwrap();
         let texts: Vec<_> = batch.column(0).as_string::<i32>().iter().collect();
         assert_eq!(texts, [Some("10111213-1415-1617-1819-1a1b1c1d1e1f"), None]);
-    }
-
-    #[test]
-    fn types_that_polars_lacks_are_found_at_every_depth() {
-        let wide = Arc::new(Field::new("item", DataType::Decimal256(50, 2), true));
-        let fields =
-            vec![Field::new("a", DataType::Int64, true), Field::new("b", DataType::List(wide), true)];
-        let error = polars_refusal(&Schema::new(fields)).unwrap();
-        assert_eq!((error.kind(), error.place().column.as_deref()), (Kind::NotSupported, Some("b")));
-        assert!(polars_refusal(&Schema::new(vec![Field::new("a", DataType::Int64, true)])).is_none());
     }
 }

@@ -3,15 +3,11 @@
 
 use std::sync::Arc;
 
-use arrow_array::types::{Decimal128Type, DecimalType as Arrow};
-use arrow_array::{ArrayRef, PrimitiveArray, RecordBatch};
+use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use longshore_core::{EXTENSION_METADATA, Error, Place, Result, Unrepresentable, has_deferred};
-use longshore_values::Fault;
+use longshore_core::{EXTENSION_METADATA, Error, Place, Result, has_deferred};
+use longshore_retype::{WHOLE, retyped_batch, with_inner_fields};
 use longshore_values::Losses;
-use longshore_values::decimal::{DecimalType, rescale};
-
-use crate::retype::{retyped_batch, with_inner_fields};
 
 /// The type of decimals without a scale in a stream, which cannot look ahead.
 const STREAMED: DataType = DataType::Decimal128(38, 20);
@@ -54,8 +50,6 @@ pub(crate) fn streamed_batch(batch: &RecordBatch, schema: &SchemaRef, before: u6
     retyped_batch(batch, schema, before, |_| Losses::default())
 }
 
-const WHOLE: &str = "fetch_arrow_table gives the whole result one type; or CAST the column in the query";
-
 /// `schema` with decimals of 38 digits at every depth.
 pub(crate) fn narrow_schema(schema: &Schema) -> SchemaRef {
     Arc::new(Schema::new(schema.fields().iter().map(|field| narrow(field)).collect::<Vec<_>>()))
@@ -72,26 +66,4 @@ fn narrow(field: &Field) -> Field {
 /// `batch` under what [`narrow_schema`] made of its schema; `before` rows of the result went before.
 pub(crate) fn narrow_batch(batch: &RecordBatch, schema: &SchemaRef, before: u64) -> Result<RecordBatch> {
     retyped_batch(batch, schema, before, |_| Losses::default())
-}
-
-/// `array`, of the scale `own`, under the precision and scale `to`; `narrow` gives a value's integer where it has so few digits.
-pub(crate) fn rescaled<T: Arrow>(
-    array: &PrimitiveArray<T>,
-    narrow: impl Fn(T::Native) -> Option<i128>,
-    own: i8,
-    to: (u8, i8),
-) -> Result<ArrayRef, Fault> {
-    let decimal = DecimalType { precision: to.0, scale: to.1, numeric_nan: Unrepresentable::Error };
-    let value = |(row, value): (usize, Option<T::Native>)| {
-        let Some(value) = value else { return Ok(None) };
-        let fitting = narrow(value).and_then(|value| rescale(value, own.into(), decimal).ok());
-        fitting.map(Some).ok_or_else(|| {
-            let (text, (precision, scale)) = (array.value_as_string(row), to);
-            Fault::data(row, format!("{text} does not fit decimal128({precision}, {scale})")).with_hint(WHOLE)
-        })
-    };
-    let values =
-        array.iter().enumerate().map(value).collect::<Result<PrimitiveArray<Decimal128Type>, Fault>>()?;
-    let values = values.with_precision_and_scale(to.0, to.1);
-    values.map(|values| Arc::new(values) as ArrayRef).map_err(|error| Fault::internal(error.to_string()))
 }

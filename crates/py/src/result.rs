@@ -10,8 +10,8 @@ use longshore_core::{
     locked,
 };
 use longshore_duckdb::{ColumnStream, EngineBatches, ValueOptions, stream_error};
-use longshore_frames::{double_batch, double_schema, integer_schema, polars_refusal};
 use longshore_interpreter::capsule::stream_in;
+use longshore_retype::{double_batch, double_schema, integer_schema, polars_refusal};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 

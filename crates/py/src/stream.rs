@@ -3,9 +3,10 @@
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
 use longshore_core::LiveResult;
-use longshore_frames::{Choices, Column, Columns, polars_batch, polars_refusal, polars_schema};
+use longshore_frames::{Choices, Column, Columns, polars_batch, polars_schema};
 use longshore_interpreter::capsule::{Batch, Schema, external, schema_capsule, stream_capsule};
 use longshore_interpreter::raise;
+use longshore_retype::polars_refusal;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 

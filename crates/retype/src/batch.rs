@@ -14,12 +14,12 @@ use longshore_core::{Error, NATIVE_TYPE, Place};
 use longshore_values::{Fault, Losses, uuid};
 
 use crate::threads::by_column;
-use crate::{doubles, streamed};
+use crate::{doubles, rescale};
 
 /// `batch` under `schema`, which differs from its own in names and metadata, in decimals that are doubles or integers
 /// there, and UUIDs that are texts. `before` rows of the result went before: errors count them. `losses` gives what is told of
 /// decimals that are not their doubles.
-pub(crate) fn retyped_batch(
+pub fn retyped_batch(
     batch: &RecordBatch,
     schema: &SchemaRef,
     before: u64,
@@ -40,7 +40,8 @@ pub(crate) fn retyped_batch(
 }
 
 /// `data_type` with `change` applied to the fields inside it.
-pub(crate) fn with_inner_fields(data_type: &DataType, change: &impl Fn(&Field) -> Field) -> DataType {
+#[must_use]
+pub fn with_inner_fields(data_type: &DataType, change: &impl Fn(&Field) -> Field) -> DataType {
     let inner = |field: &FieldRef| Arc::new(change(field));
     match data_type {
         DataType::List(item) => DataType::List(inner(item)),
@@ -75,11 +76,11 @@ fn retyped(array: &ArrayRef, data_type: &DataType, losses: &mut Losses) -> Resul
             Ok(Arc::new(doubles::doubles_of_wide(array.as_primitive(), losses)))
         }
         (DataType::Decimal128(precision, scale), DataType::Decimal128(_, own)) => {
-            streamed::rescaled(array.as_primitive::<Decimal128Type>(), Some, *own, (*precision, *scale))
+            rescale::rescaled(array.as_primitive::<Decimal128Type>(), Some, *own, (*precision, *scale))
         }
         (DataType::Decimal128(precision, scale), DataType::Decimal256(_, own)) => {
             let wide = array.as_primitive::<Decimal256Type>();
-            streamed::rescaled(wide, i256::to_i128, *own, (*precision, *scale))
+            rescale::rescaled(wide, i256::to_i128, *own, (*precision, *scale))
         }
         (DataType::Utf8, DataType::FixedSizeBinary(_)) => {
             let uuids = array.as_fixed_size_binary().iter();

@@ -11,7 +11,7 @@ use longshore_values::Fault;
 use longshore_values::Losses;
 use longshore_values::decimal::ALWAYS_BACK;
 
-use crate::retype::{retyped_batch, with_inner_fields};
+use crate::batch::{retyped_batch, with_inner_fields};
 
 /// Types of sources whose integers are wider than Arrow's.
 const INTEGERS: [&str; 2] = ["hugeint", "uhugeint"];

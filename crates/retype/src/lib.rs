@@ -1,0 +1,19 @@
+//! Batches under other types: those of `schema=`, doubles and integers for decimals, texts for UUIDs.
+//!
+//! [`Policy`] is the caller's choices over a source whose results are Arrow already.
+
+mod batch;
+mod cast;
+mod doubles;
+mod numeric;
+mod policy;
+mod refusal;
+mod rescale;
+mod threads;
+
+pub use batch::{retyped_batch, with_inner_fields};
+pub use doubles::{double_batch, double_schema, integer_schema};
+pub use policy::Policy;
+pub use refusal::polars_refusal;
+pub use rescale::WHOLE;
+pub use threads::by_column;
