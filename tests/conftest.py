@@ -22,6 +22,7 @@ from tests.servers import (
     MSSQL,
     ClickHouse,
     Endpoint,
+    GoFlight,
     Missing,
     MySQLEndpoint,
     PgBouncer,
@@ -170,6 +171,13 @@ def mssql(tds: MSSQL) -> MSSQL:
 
 
 @pytest.fixture(scope="session")
+def go_flight() -> Iterator[GoFlight]:
+    """Give Apache's Flight SQL server over SQLite that all tests share: leave no row behind."""
+    with require(GoFlight) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
 def url(postgres: Endpoint) -> str:
     """Give the shared PostgreSQL's URL."""
     return postgres.url()
@@ -189,7 +197,7 @@ def _names_in_doctests(request: pytest.FixtureRequest) -> None:
     """Give doctests `url`: the shared PostgreSQL's, on the page of another source that one's."""
     if isinstance(request.node, pytest.DoctestItem):
         page = request.node.path.name
-        own = {"clickhouse.md": "clickhouse", "trino.md": "trino"}.get(page)
+        own = {"clickhouse.md": "clickhouse", "flight.md": "go_flight", "trino.md": "trino"}.get(page)
         url = request.getfixturevalue(own).url() if own else request.getfixturevalue("url")
         names = request.getfixturevalue("doctest_namespace")
         names["url"] = url

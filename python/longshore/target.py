@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 #: What a variable of the environment is named after.
 _MARKS = ("env:", "$")
 _VARIABLE = re.compile(r"(?:env:|\$)[A-Za-z_]\w*")
-_SCHEME = re.compile(r"(?P<scheme>[A-Za-z][\w.-]*)(?P<driver>\+[\w.+-]*)?://")
+_SCHEME = re.compile(r"(?P<scheme>[A-Za-z][\w.-]*(?:\+[\w.+-]*)?)://")
 #: libpq's other form, which may hold a password.
 _KEYWORDS = re.compile(r"\s*\w+\s*=")
 #: A text is a file that is not there yet where it starts as a path does, or ends as SQLite's and DuckDB's files do.
@@ -114,7 +114,7 @@ def is_url(text: object) -> TypeGuard[str]:
     if _source_scheme(text) is not None:
         return True
     found = _SCHEME.match(text)
-    return found is not None and found["scheme"].lower() in {*_core.SCHEMES, *sources.SCHEMES}
+    return found is not None and _scheme(found["scheme"]) in {*_core.SCHEMES, *sources.SCHEMES}
 
 
 def is_address(given: object) -> bool:
@@ -134,7 +134,7 @@ def _of_mapping(conn: Mapping[Any, Any]) -> Target:
     if url is not None and scheme is not None:
         raise InterfaceError("conn has a url and a scheme: the url has its own")
     if url is None:
-        place = Target(None, _text("scheme", scheme or "postgresql").lower().partition("+")[0], {})
+        place = Target(None, _scheme(_text("scheme", scheme or "postgresql")), {})
     elif isinstance(url, Mapping) or not _names_one(url):
         raise InterfaceError(f"the url of conn is a text, not {type(url).__name__}")
     else:
@@ -142,6 +142,12 @@ def _of_mapping(conn: Mapping[Any, Any]) -> Target:
     password = given.pop("password") if callable(given.get("password")) else None
     keywords = {_utf8(key, "a name in conn"): _text(key, value) for key, value in given.items()}
     return place._replace(keywords={**place.keywords, **keywords}, password=password)
+
+
+def _scheme(written: str) -> str:
+    """Give a scheme without the name of the driver that SQLAlchemy would use, where it is not a driver's own."""
+    written = written.lower()
+    return written if written in _core.SCHEMES else written.partition("+")[0]
 
 
 def _names_one(given: object) -> bool:
@@ -167,7 +173,7 @@ def _of_text(text: str) -> Target:
     _utf8(text, "the URL")
     if found := _SCHEME.match(text):
         known = is_url(text)
-        scheme = found["scheme"].lower() if known else found[0].removesuffix("://")
+        scheme = _scheme(found["scheme"]) if known else found[0].removesuffix("://")
         return Target(f"{scheme}://{text[found.end() :]}", scheme, {})
     if text.startswith("sqlite:"):
         return Target(f"sqlite:///{text.removeprefix('sqlite:')}", "sqlite", {})

@@ -15,6 +15,7 @@ from tests.installations import Missing, cache
 from tests.servers.address import LOOPBACK
 from tests.servers.clickhouse import ClickHouse
 from tests.servers.endpoint import Endpoint
+from tests.servers.flight import GoFlight, JavaFlight
 from tests.servers.h2 import H2
 from tests.servers.mariadb import MariaDB, mariadb
 from tests.servers.mssql import MSSQL
@@ -33,6 +34,8 @@ __all__ = [
     "MSSQL",
     "ClickHouse",
     "Endpoint",
+    "GoFlight",
+    "JavaFlight",
     "MariaDB",
     "Missing",
     "MySQL",

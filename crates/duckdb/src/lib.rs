@@ -13,5 +13,5 @@ pub mod texts;
 mod types;
 
 pub use error::{error_of, stream_error};
-pub use result::{EngineBatches, ValueOptions};
+pub use result::{EngineBatches, Exact, ValueOptions};
 pub use stream::ColumnStream;

@@ -8,6 +8,7 @@ use arrow_array::{
 };
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use longshore_core::{Batches, Error, NATIVE_TYPE, Place, Result, Session, Unrepresentable, misencoded};
+use longshore_values::CellFault;
 
 use crate::clickhouse;
 use crate::error::{Reason, stream_error, unrepresentable};
@@ -35,15 +36,62 @@ pub struct ValueOptions {
     pub uuid_text: bool,
 }
 
-/// A result of the engine. An empty one is one empty batch, and ends only after the engine's own end.
-pub struct EngineBatches<R> {
-    reader: R,
+/// Batches of one schema, made exact.
+pub struct Exact {
     schema: SchemaRef,
     plans: Vec<Plan>,
     options: ValueOptions,
+    rows: u64,
+}
+
+impl Exact {
+    /// What becomes of batches of `schema`.
+    #[must_use]
+    pub fn new(schema: &Schema, options: ValueOptions) -> Self {
+        let plans: Vec<Plan> = schema.fields().iter().map(|field| plan(field, options)).collect();
+        let fields = plans.iter().map(|plan| plan.field.clone());
+        let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+        Self { schema, plans, options, rows: 0 }
+    }
+
+    /// The schema of every batch.
+    #[must_use]
+    pub fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+
+    /// The next batch, made exact; its texts are UTF-8.
+    pub fn batch(&mut self, batch: &RecordBatch) -> Result<RecordBatch> {
+        self.translate(batch, |_, _| None)
+    }
+
+    fn translate(
+        &mut self,
+        batch: &RecordBatch,
+        check: impl Fn(&ArrayRef, &Field) -> Option<CellFault>,
+    ) -> Result<RecordBatch> {
+        let own = batch.schema();
+        let columns =
+            batch.columns().iter().zip(&self.plans).zip(own.fields()).map(|((array, plan), own)| {
+                check(array, own).map_or_else(|| plan.apply(array, self.options), Err).map_err(|fault| {
+                    let row = self.rows + fault.row as u64;
+                    fault.into_error(place(&plan.field, row))
+                })
+            });
+        let columns = columns.collect::<Result<_>>()?;
+        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+        self.rows += batch.num_rows() as u64;
+        RecordBatch::try_new_with_options(self.schema.clone(), columns, &options)
+            .map_err(|error| unlike(&error))
+    }
+}
+
+/// A result of the engine. An empty one is one empty batch, and ends only after the engine's own end.
+pub struct EngineBatches<R> {
+    reader: R,
+    exact: Exact,
     /// The labels of each ENUM, in the order of the types: an Arrow schema does not hold them.
     labels: Vec<Vec<String>>,
-    rows: u64,
     state: State,
 }
 
@@ -55,50 +103,34 @@ enum State {
     Ended,
 }
 
+/// The first text of a column that is not UTF-8: the engine takes those of Arrow data as they are.
+fn misencoded_in(array: &ArrayRef, field: &Field) -> Option<CellFault> {
+    let reason = if field.metadata().contains_key(clickhouse::TYPE) { NOT_A_TEXT } else { NOT_UTF8 };
+    misencoded(array).map(|row| unrepresentable(reason, row))
+}
+
 impl<R: RecordBatchReader + Send> EngineBatches<R> {
     /// The rows of `reader`, whose types have ENUMs of these `labels`, from the first column to the last and from outside in.
     pub fn new(reader: R, options: ValueOptions, labels: Vec<Vec<String>>) -> Self {
-        let schema = reader.schema();
-        let plans: Vec<Plan> = schema.fields().iter().map(|field| plan(field, options)).collect();
-        let fields = plans.iter().map(|plan| plan.field.clone());
-        let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
-        Self { reader, schema, plans, options, labels, rows: 0, state: State::New }
+        let exact = Exact::new(&reader.schema(), options);
+        Self { reader, exact, labels, state: State::New }
     }
 
     fn step(&mut self) -> Result<Option<RecordBatch>> {
         match self.reader.next() {
-            Some(Ok(batch)) => self.translate(&batch).map(Some),
+            Some(Ok(batch)) => self.exact.translate(&batch, misencoded_in).map(Some),
             Some(Err(error)) => Err(stream_error(&error)),
             None if self.state == State::New => self.empty().map(Some),
             None => Ok(None),
         }
     }
 
-    fn translate(&mut self, batch: &RecordBatch) -> Result<RecordBatch> {
-        let own = self.reader.schema();
-        let columns =
-            batch.columns().iter().zip(&self.plans).zip(own.fields()).map(|((array, plan), own)| {
-                let reason =
-                    if own.metadata().contains_key(clickhouse::TYPE) { NOT_A_TEXT } else { NOT_UTF8 };
-                let misencoded = misencoded(array).map(|row| unrepresentable(reason, row));
-                misencoded.map_or_else(|| plan.apply(array, self.options), Err).map_err(|fault| {
-                    let row = self.rows + fault.row as u64;
-                    fault.into_error(place(&plan.field, row))
-                })
-            });
-        let columns = columns.collect::<Result<_>>()?;
-        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-        self.rows += batch.num_rows() as u64;
-        RecordBatch::try_new_with_options(self.schema.clone(), columns, &options)
-            .map_err(|error| unlike(&error))
-    }
-
     fn empty(&self) -> Result<RecordBatch> {
         let mut labels = self.labels.iter();
-        let columns = self.schema.fields().iter().map(|field| empty(field.data_type(), &mut labels));
+        let columns = self.exact.schema.fields().iter().map(|field| empty(field.data_type(), &mut labels));
         let columns = columns.collect::<Result<_, _>>().map_err(|error| unlike(&error))?;
         let options = RecordBatchOptions::new().with_row_count(Some(0));
-        RecordBatch::try_new_with_options(self.schema.clone(), columns, &options)
+        RecordBatch::try_new_with_options(self.exact.schema(), columns, &options)
             .map_err(|error| unlike(&error))
     }
 }
@@ -118,7 +150,7 @@ impl<R: RecordBatchReader + Send> Iterator for EngineBatches<R> {
 
 impl<R: RecordBatchReader + Send> Batches for EngineBatches<R> {
     fn schema(&self) -> SchemaRef {
-        self.schema.clone()
+        self.exact.schema()
     }
 
     fn into_session(self: Box<Self>) -> Option<Box<dyn Session>> {

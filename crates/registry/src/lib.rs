@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use longshore_core::{Driver, SourceOption};
 
-fn drivers() -> [Arc<dyn Driver>; 4] {
+fn drivers() -> [Arc<dyn Driver>; 5] {
     [
         Arc::new(longshore_postgres::Postgres),
         Arc::new(longshore_mysql::MySql),
         Arc::new(longshore_mssql::MsSql),
         Arc::new(longshore_sqlite::Sqlite),
+        Arc::new(longshore_flight::Flight),
     ]
 }
 

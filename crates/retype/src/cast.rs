@@ -10,8 +10,8 @@ use arrow_array::types::{
 };
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType, Field, TimeUnit};
-use longshore_core::ReadOptions;
 use longshore_core::memory::room_for;
+use longshore_core::{Place, ReadOptions, Result};
 use longshore_values::decimal::{DecimalType, text_double};
 use longshore_values::text::{double, exact_float, integer, timestamps, uuid};
 use longshore_values::{
@@ -61,7 +61,8 @@ fn form(wanted: &DataType) -> Option<Form> {
 }
 
 /// Whether there is a way from one type to the other.
-pub(crate) fn can(from: &DataType, wanted: &DataType) -> bool {
+#[must_use]
+pub fn can(from: &DataType, wanted: &DataType) -> bool {
     use DataType as T;
     let Some(form) = form(wanted) else { return false };
     let is_text = matches!(from, T::Utf8 | T::LargeUtf8 | T::Utf8View) || is_labels(from);
@@ -87,6 +88,15 @@ pub(crate) fn can(from: &DataType, wanted: &DataType) -> bool {
 
 fn is_labels(from: &DataType) -> bool {
     matches!(from, DataType::Dictionary(_, values) if matches!(**values, DataType::Utf8 | DataType::LargeUtf8))
+}
+
+/// `array` in the type of `wanted`, exactly; [`can`] says whether there is a way.
+pub fn cast(array: &ArrayRef, wanted: &Field) -> Result<ArrayRef> {
+    let own = Field::new(wanted.name(), array.data_type().clone(), true);
+    exact(array, &own, wanted.data_type(), &ReadOptions::default()).map_err(|fault| {
+        let row = Some(fault.row as u64);
+        fault.into_error(Place { column: Some(wanted.name().clone()), row, native_type: None })
+    })
 }
 
 /// `array`, whose field is `own`, as `wanted`.

@@ -12,6 +12,7 @@ mod rescale;
 mod threads;
 
 pub use batch::{retyped_batch, with_inner_fields};
+pub use cast::{can as can_cast, cast};
 pub use doubles::{double_batch, double_schema, integer_schema};
 pub use policy::Policy;
 pub use refusal::polars_refusal;

@@ -78,7 +78,7 @@ impl Default for Tls {
 
 impl Tls {
     /// Reads the files and puts everything into the form that the TLS library wants.
-    pub(crate) fn client(&self) -> Result<ClientConfig> {
+    pub fn client(&self) -> Result<ClientConfig> {
         let provider = Arc::new(ring::default_provider());
         let verifier = self.verifier(&provider)?;
         let builder = ClientConfig::builder_with_provider(provider)

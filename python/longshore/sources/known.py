@@ -16,6 +16,9 @@ _BUILT_IN = {
     "mssql": "SQL Server, Azure SQL",
     "sqlserver": "SQL Server, Azure SQL",
     "sqlite": "SQLite",
+    "grpc": "Flight SQL",
+    "grpc+tcp": "Flight SQL",
+    "grpc+tls": "Flight SQL, encrypted",
 }
 
 _BY_ADBC = "adbc:driver={0}, with its vendor's driver: pip install 'longshore[adbc]'; see the guide's page Warehouses"

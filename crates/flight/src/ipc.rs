@@ -1,0 +1,146 @@
+//! Messages of Arrow's IPC format, as a server sends them: checked before they are read, as a length may be a lie.
+
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_buffer::Buffer;
+use arrow_flight::FlightData;
+use arrow_ipc::convert::{try_fb_to_schema, try_schema_from_ipc_buffer};
+use arrow_ipc::reader::{RecordBatchDecoder, read_dictionary};
+use arrow_ipc::{Endianness, Message, MessageHeader, root_as_message};
+use arrow_schema::{ArrowError, Schema, SchemaRef};
+use bytes::Bytes;
+use longshore_core::memory::room_for;
+use longshore_core::{Error, Result};
+
+use crate::error::broken;
+
+/// The boundary at which Arrow's buffers begin.
+const ALIGNMENT: usize = 64;
+
+/// The length before a compressed buffer that is not compressed.
+const AS_IT_IS: i64 = -1;
+
+/// Reads the messages of one stream in their order.
+#[derive(Default)]
+pub(crate) struct Decoder {
+    schema: Option<SchemaRef>,
+    dictionaries: HashMap<i64, ArrayRef>,
+}
+
+/// What a message has brought.
+pub(crate) enum Decoded {
+    Schema(SchemaRef),
+    Batch(RecordBatch),
+    /// Metadata, or a dictionary.
+    Nothing,
+}
+
+impl Decoder {
+    /// Reads a message.
+    pub(crate) fn decode(&mut self, data: &FlightData) -> Result<Decoded> {
+        // What the checks below leave open must not end the caller.
+        let read = catch_unwind(AssertUnwindSafe(|| self.read(data)));
+        read.unwrap_or_else(|_| Err(broken("a message is not one of Arrow's")))
+    }
+
+    fn read(&mut self, data: &FlightData) -> Result<Decoded> {
+        if data.data_header.is_empty() {
+            return Ok(Decoded::Nothing);
+        }
+        let message = root_as_message(&data.data_header)
+            .map_err(|error| broken(format_args!("the head of a message: {error}")))?;
+        match (message.header_type(), &self.schema) {
+            (MessageHeader::NONE, _) => Ok(Decoded::Nothing),
+            (MessageHeader::Schema, None) => {
+                let schema = Arc::new(schema_of(&message)?);
+                self.schema = Some(schema.clone());
+                Ok(Decoded::Schema(schema))
+            }
+            (MessageHeader::Schema, Some(_)) => Err(broken("a stream has a second schema")),
+            (MessageHeader::DictionaryBatch, Some(schema)) => {
+                let batch = message.header_as_dictionary_batch();
+                let batch = batch.ok_or_else(|| broken("a dictionary without its head"))?;
+                let body = aligned(&data.data_body);
+                check_buffers(batch.data(), &body)?;
+                read_dictionary(&body, batch, schema, &mut self.dictionaries, &message.version())
+                    .map_err(|error| unreadable(&error))?;
+                Ok(Decoded::Nothing)
+            }
+            (MessageHeader::RecordBatch, Some(schema)) => {
+                let batch = message.header_as_record_batch();
+                let batch = batch.ok_or_else(|| broken("a batch without its head"))?;
+                let body = aligned(&data.data_body);
+                check_buffers(Some(batch), &body)?;
+                let version = message.version();
+                RecordBatchDecoder::try_new(&body, batch, schema.clone(), &self.dictionaries, &version)
+                    .and_then(RecordBatchDecoder::read_record_batch)
+                    .map(Decoded::Batch)
+                    .map_err(|error| unreadable(&error))
+            }
+            (MessageHeader::DictionaryBatch | MessageHeader::RecordBatch, None) => {
+                Err(broken("rows come before their schema"))
+            }
+            (other, _) => Err(broken(format_args!(
+                "a message of the kind {}",
+                other.variant_name().unwrap_or("unknown")
+            ))),
+        }
+    }
+}
+
+/// The schema that a server declares; `None` where it declares none.
+pub(crate) fn declared(schema: &Bytes) -> Result<Option<SchemaRef>> {
+    if schema.is_empty() {
+        return Ok(None);
+    }
+    let read = catch_unwind(|| try_schema_from_ipc_buffer(schema));
+    match read {
+        Ok(Ok(schema)) => Ok(Some(Arc::new(schema))),
+        Ok(Err(error)) => Err(unreadable(&error)),
+        Err(_) => Err(broken("a schema is not one of Arrow's")),
+    }
+}
+
+fn schema_of(message: &Message<'_>) -> Result<Schema> {
+    let schema = message.header_as_schema().ok_or_else(|| broken("a schema without its head"))?;
+    if schema.endianness() != Endianness::Little {
+        return Err(broken("its numbers begin with their highest byte (big-endian)"));
+    }
+    try_fb_to_schema(schema).map_err(|error| unreadable(&error))
+}
+
+/// The body where Arrow's buffers may lie: a message begins anywhere.
+fn aligned(body: &Bytes) -> Buffer {
+    if body.as_ptr().align_offset(ALIGNMENT) == 0 {
+        Buffer::from(body.clone())
+    } else {
+        Buffer::from(&body[..])
+    }
+}
+
+/// Checks that the buffers of a batch lie in its body, and that there is memory for what they are before compression.
+fn check_buffers(batch: Option<arrow_ipc::RecordBatch<'_>>, body: &Buffer) -> Result<()> {
+    let Some(batch) = batch else { return Err(broken("a dictionary without values")) };
+    let mut expanded = 0_usize;
+    for buffer in batch.buffers().into_iter().flatten() {
+        let range = usize::try_from(buffer.offset()).ok().zip(usize::try_from(buffer.length()).ok());
+        let bytes = range.and_then(|(start, length)| body.get(start..start.checked_add(length)?));
+        let bytes = bytes.ok_or_else(|| broken("a buffer does not lie in its message"))?;
+        if batch.compression().is_some()
+            && let Some(length) = bytes.first_chunk()
+        {
+            let length = i64::from_le_bytes(*length);
+            let length = if length == AS_IT_IS { 0 } else { length };
+            let length = usize::try_from(length).map_err(|_| broken("a compressed buffer's length"))?;
+            expanded = expanded.saturating_add(length);
+        }
+    }
+    Ok(room_for(expanded)?)
+}
+
+fn unreadable(error: &ArrowError) -> Error {
+    broken(format_args!("a message is not as its head says: {error}"))
+}

@@ -1,0 +1,36 @@
+//! Flight SQL: any database behind a server of Apache Arrow's protocol, as a source.
+//!
+//! Results are Arrow from the server on. [`link`] is one HTTP/2 connection, driven by a thread of its own; [`client`] makes
+//! the calls of Flight over it, with what proves who calls; [`ipc`] reads messages; [`results`] are the rows of all endpoints.
+
+mod binding;
+mod client;
+mod credentials;
+mod error;
+mod ipc;
+mod link;
+mod options;
+mod results;
+mod session;
+mod settings;
+mod statement;
+mod wait;
+
+use longshore_core::{Deadline, Driver, Result, Session, Target};
+
+use crate::session::FlightSession;
+use crate::settings::Settings;
+
+/// Servers that speak Flight SQL.
+#[derive(Debug)]
+pub struct Flight;
+
+impl Driver for Flight {
+    fn schemes(&self) -> Vec<&str> {
+        settings::SCHEMES.to_vec()
+    }
+
+    fn connect(&self, target: &Target, deadline: &Deadline) -> Result<Box<dyn Session>> {
+        Ok(Box::new(FlightSession::open(Settings::of(target)?, deadline)?))
+    }
+}

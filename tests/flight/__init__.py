@@ -1,0 +1,1 @@
+"""What Flight SQL alone has."""
