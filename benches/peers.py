@@ -47,7 +47,9 @@ def _connectorx(frame: str, **options: Any) -> Callable[..., Any]:
         import connectorx
 
         # Its URLs of files have two slashes before the path.
-        place = url.replace("sqlite:////", "sqlite:///").replace("encrypt=off", "encrypt=false")
+        place = url.replace("sqlite:////", "sqlite:///")
+        # It encrypts the login all the same.
+        place = place.replace("encrypt=off", "encrypt=false&trust_server_certificate=true")
         return connectorx.read_sql(place, query, return_type=frame, **options, **partition)
 
     return read
