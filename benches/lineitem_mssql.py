@@ -42,6 +42,10 @@ def measured_mssql(scale: float) -> Iterator[MSSQL]:
         for table, number in (("lineitem", decimal(15, 2)), ("lineitem_float", fixed("float"))):
             answer = Rows(_columns(number), list(_rows(number)), times=round(scale * ROWS / REPEATED))
             server.answer(f"SELECT * FROM {table}", answer)
+        # ConnectorX asks first how many there are.
+        count = Rows([Column("rows", fixed("int"), UPDATABLE)], [(REPEATED * round(scale * ROWS / REPEATED),)])
+        for function in ("count(", "COUNT("):
+            server.answer(function, count, match="contains")
         yield server
 
 
