@@ -151,7 +151,7 @@ def test_a_writes_deadline(database: Database, table: str, mode: Any) -> None:
             )
         return
     if mode != "fail":
-        column = database.column("id", "int64", "PRIMARY KEY")
+        column = database.column("id", "int64", database.quirks.primary_key)
         database.execute(f"CREATE TABLE {table} ({column})", f"INSERT INTO {table} VALUES (-1)")
     before = database.tables()
     batches = (pa.record_batch({"id": pa.array(range(n * 1000, n * 1000 + 1000))}) for n in range(10**9))

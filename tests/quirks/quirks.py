@@ -88,6 +88,8 @@ class Quirks:
     quote: str = '"'
     #: How a key of several columns that tell rows apart is declared.
     unique: str = "UNIQUE"
+    #: How a column is declared the primary key; nothing where tables have none.
+    primary_key: str = "PRIMARY KEY"
     #: What keeps a second 1 out of a column `i`.
     constraint: str = "PRIMARY KEY"
     #: How a generated column is kept.

@@ -49,17 +49,15 @@ QUIRKS = Quirks(
     source="trino",
     listed_types=("integer", "varchar(50)", "decimal(10,2)"),
     place=in_memory,
-    # It is only read.
+    # Writes without transactions, unique keys and upserts are in `tests/trino`.
     left_out=frozenset(
         {
             "test_arguments",
-            "test_parameters",
-            "test_rounded_decimals",
             "test_copies",
+            "test_parameters",
             "test_dbapi",
             "test_dbapi_compliance",
             "test_forks",
-            "test_frames_into_tables",
             "test_metadata",
         }
         | {"test_network", "test_partitions", "test_parts", "test_secrets", "test_sessions", "test_tasks"}
@@ -97,12 +95,15 @@ QUIRKS = Quirks(
     typed=_typed,
     # It plans in its own time.
     seconds_to_answer=4,
+    primary_key="",
     tells_not_null=False,
     has_transactions=False,
     analyze=None,
     cannot={
         "uint64": Refusal("beyond its type"),
-        "writing": Refusal("rows are read from Trino"),
+        "an upsert": Refusal("not every catalog of Trino's has a MERGE"),
+        "writes over several connections": Refusal("writes over one connection", longshore.SerialWriteWarning),
+        "a duration": Refusal("has no type in Trino"),
         "types of parameters": Refusal("as text alone"),
     },
 )

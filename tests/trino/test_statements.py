@@ -103,11 +103,6 @@ def test_a_secret_goes_over_no_plain_connection(trino: Trino) -> None:
         assert "s3cret" not in str(caught.value)
 
 
-def test_writing_is_refused(trino: Trino) -> None:
-    with pytest.raises(longshore.NotSupportedError, match="rows are read from Trino"):
-        longshore.write_sql({"n": [1]}, "boats", trino.url())
-
-
 def test_parts_are_read_in_one(trino: Trino) -> None:
     with pytest.warns(longshore.SerialReadWarning, match="no snapshot"):
         found = longshore.read_sql("SELECT * FROM tpch.tiny.nation", trino.url(), partition_num=3)

@@ -279,3 +279,42 @@ CLICKHOUSE = Dialect(
     quote="`",
     lossy=_accurate,
 )
+
+
+_TRINO_TABLE = "SELECT table_catalog AS catalog_name, table_schema AS db_schema_name, table_name"
+_TRINO_OWN = "table_schema <> 'information_schema'"
+_NO_TEXT = "CAST(NULL AS varchar)"
+
+TRINO = Dialect(
+    name="trino",
+    has_savepoints=False,
+    staged="",
+    columns="SELECT column_name, data_type, false, is_nullable = 'YES' FROM information_schema.columns "
+    "WHERE table_schema = lower({schema}) AND table_name = lower({table}) ORDER BY ordinal_position",
+    keys="",
+    catalogue={
+        "current": "SELECT current_catalog AS catalog_name, current_schema AS db_schema_name, "
+        "'Trino' AS vendor_name, version() AS vendor_version",
+        "schemas": "SELECT catalog_name, schema_name AS db_schema_name FROM information_schema.schemata "
+        "WHERE schema_name <> 'information_schema' ORDER BY 1, 2",
+        "tables": f"{_TRINO_TABLE}, CASE table_type WHEN 'VIEW' THEN 'view' ELSE 'table' END AS table_type "
+        f"FROM information_schema.tables WHERE {_TRINO_OWN} ORDER BY 1, 2, 3",
+        "columns": f"{_TRINO_TABLE}, column_name, CAST(ordinal_position AS varchar) AS ordinal_position, "
+        f"data_type AS type_name, is_nullable, column_default, {_NO_TEXT} AS remarks, 'NO' AS is_autoincrement, "
+        f"'NO' AS is_generated FROM information_schema.columns WHERE {_TRINO_OWN} ORDER BY 1, 2, 3, ordinal_position",
+        "constraints": f"{_TRINO_TABLE}, '1' AS constraint_key, {_NO_TEXT} AS constraint_name, "
+        f"'PRIMARY KEY' AS constraint_type, {_NO_TEXT} AS column_name, {_NO_TEXT} AS fk_catalog, "
+        f"{_NO_TEXT} AS fk_db_schema, {_NO_TEXT} AS fk_table, {_NO_TEXT} AS fk_column_name "
+        "FROM information_schema.tables WHERE false",
+        "statistics": f"{_TRINO_TABLE}, {_NO_TEXT} AS column_name, '6' AS statistic_key, {_NO_TEXT} AS statistic_value "
+        "FROM information_schema.tables WHERE false",
+        "table_types": "table, view",
+        "use_schema": "USE {}",
+    },
+    schema="current_schema",
+    text="varchar",
+    wide=frozenset({"varchar"}),
+    tested_cast="TRY_CAST({} AS {})",
+    upsert=None,
+    lossy=cast_and_back,
+)

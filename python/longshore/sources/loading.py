@@ -172,9 +172,7 @@ class TableLoader:
         column, tests = self._dialect.quoted(name), []
         if to in self._needed or name in self._key:
             tests.append(f"{column} IS NULL")
-        if "TIMESTAMP" in kind.upper() and "TIMESTAMP" in native.upper() and _is_zoned(kind) != _is_zoned(native):
-            message = f"{kind.lower()} would become {native.lower()} by the session's time zone"
-            raise NotSupportedError(message, column=name)
+        self._check_zones(name, kind, native)
         if (lossy := self._dialect.lossy(self._dialect, column, kind, native)) is not None:
             tests.append(lossy)
         if not tests:
@@ -184,8 +182,13 @@ class TableLoader:
             f"{' OR '.join(tests)} AS is_lossy FROM {self._rows}) AS tested WHERE is_lossy LIMIT 1"
         )
         for row, value in self._session.rows(query):
-            message = "NULL in a column that must have a value" if value is None else _misfit(value, kind, native)
+            message = "NULL in a column that must have a value" if value is None else misfit(value, kind, native)
             raise DataError(message, column=name, row=before + int(row), native_type=native.lower())
+
+    def _check_zones(self, name: str, kind: str, native: str) -> None:
+        if "TIMESTAMP" in kind.upper() and "TIMESTAMP" in native.upper() and _is_zoned(kind) != _is_zoned(native):
+            message = f"{kind.lower()} would become {native.lower()} by the session's time zone"
+            raise NotSupportedError(message, column=name)
 
     def commit(self) -> None:
         """Make the rows the table's, unless a transaction of the caller's is open."""
@@ -213,7 +216,8 @@ def _is_zoned(kind: str) -> bool:
     return "WITH TIME ZONE" in kind.upper()
 
 
-def _misfit(value: str, kind: str, native: str) -> str:
+def misfit(value: str, kind: str, native: str) -> str:
+    """Say that a value does not fit."""
     if "DATE" in native.upper() and any(word in kind.upper() for word in ("TIMESTAMP", "DATETIME")):
         return f"{value} has a time of day, which a date has not"
     return f"{value} does not fit {native.lower()} exactly"

@@ -11,9 +11,10 @@ from uuid import UUID
 import pyarrow as pa
 
 from longshore import errors
-from longshore.sources.dialects import literal
+from longshore.sources.dialects import TRINO, literal
 from longshore.sources.session import DriverSession, Result, hidden
 from longshore.sources.trino_http import Address, Connection, Statement, TrinoError
+from longshore.sources.trino_loading import UPSERT, TrinoLoader
 
 #: The class and the SQLSTATE of Trino's errors, by their names; others by their kind.
 _ERRORS: dict[str, tuple[type[errors.Error], str]] = {
@@ -40,6 +41,7 @@ _ERRORS: dict[str, tuple[type[errors.Error], str]] = {
 _TOKEN = re.compile(
     r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|--[^\n]*|/\*[\s\S]*?\*/|(?<![\w:]):(?P<name>[A-Za-z_]\w*)|(?P<mark>[?;])"
 )
+_ALONE = "give the URL, or longshore.connect(..., autocommit=True)"
 _NOTHING = re.compile(r"(?:\s|;|--[^\n]*+(?:\n|$)|/\*(?:[^*]|\*(?!/))*+\*/)*+")
 _QUERY = re.compile(
     r"(?:\s|\(|--[^\n]*+(?:\n|$)|/\*(?:[^*]|\*(?!/))*+\*/)*+(?:SELECT|WITH|VALUES|TABLE)\b", re.IGNORECASE
@@ -57,8 +59,10 @@ class Session(DriverSession):
 
     not_split = "Trino exports no snapshot that sessions share, and reads a query in parallel inside"
     not_prepared = "Trino tells their types as text alone"
-    not_written = "rows are read from Trino; INSERT INTO ... SELECT runs within it, by Connection.execute"
+    dialect = TRINO
     failure = TrinoError
+    #: Whether a write is under way, whose statements are for themselves.
+    is_loading = False
 
     def __init__(self, address: Address) -> None:
         """Connect."""
@@ -121,9 +125,11 @@ class Session(DriverSession):
         return [each for each in parts if not _NOTHING.fullmatch(each)]
 
     def _begin(self) -> None:
-        self.connection.run("START TRANSACTION").finish()
+        if not self.is_loading:
+            self.connection.run("START TRANSACTION").finish()
 
     def _end(self, how: Literal["commit", "rollback"]) -> None:
+        self.is_loading = False
         if "X-Trino-Transaction-Id" in self.connection.headers:
             self.connection.run(how.upper()).finish()
 
@@ -139,6 +145,17 @@ class Session(DriverSession):
 
     def _another(self) -> Connection:
         return Connection(self.connection.address)
+
+    def load(self, **load: Any) -> TrinoLoader:
+        """Begin to write."""
+        if self.transaction != "none":
+            message = f"a write of Trino's is no part of a transaction\nHint: {_ALONE}"
+            raise errors.NotSupportedError(message, hint=_ALONE)
+        if load["if_exists"] == "upsert":
+            message = f"not every catalog of Trino's has a MERGE\nHint: {UPSERT}"
+            raise errors.NotSupportedError(message, hint=UPSERT)
+        self.is_loading = True
+        return TrinoLoader(self, TRINO, **load)
 
     def cancel(self) -> None:
         """Stop what runs."""
