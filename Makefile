@@ -136,10 +136,11 @@ $(PYTHONS:%=%/.group-test): %/.group-test: %/.empty pyproject.toml
 
 adbc: $(DRIVER) ## build the ADBC driver, a library without Python, into python/longshore
 
-# By the wheel's profile: with another one, all that it is made of would be built again.
+# A release has a profile for it. In others all that it is made of would be built again.
+driver_profile = $(if $(filter release,$(PROFILE)),driver,$(PROFILE))
 $(DRIVER): $(SOURCES) | tools
-	cargo rustc --quiet --profile $(PROFILE) --package longshore-adbc -- -C strip=symbols
-	@cp "$(target)/$(PROFILE)/$(@F)" $@
+	cargo rustc --quiet --profile $(driver_profile) --package longshore-adbc -- -C strip=symbols
+	@cp "$(target)/$(driver_profile)/$(@F)" $@
 
 tds-server: $(VENV)/bin/tds-server ## build the server that speaks TDS to the tests
 
