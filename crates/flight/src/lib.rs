@@ -4,6 +4,7 @@
 //! the calls of Flight over it, with what proves who calls; [`ipc`] reads messages; [`results`] are the rows of all endpoints.
 
 mod binding;
+mod catalogue;
 mod client;
 mod credentials;
 mod error;
@@ -13,6 +14,7 @@ mod options;
 mod results;
 mod session;
 mod settings;
+mod sink;
 mod statement;
 mod wait;
 

@@ -11,21 +11,27 @@ use arrow_flight::sql::{
 use arrow_flight::{Action, FlightInfo};
 use bytes::Bytes;
 use longshore_core::{
-    Batches, Column, Deadline, Done, Error, Failed, Kind as ErrorKind, Loading, NATIVE_TYPE, NoRows,
-    ParameterSets, Params, Placeholders, Preparing, Query, ReadOptions, Result, Session,
-    Transaction as State, type_name,
+    Batches, CatalogueQueries, Column, Deadline, Done, Error, Failed, Kind as ErrorKind, Load, Loading,
+    Metadata, NATIVE_TYPE, NoRows, ParameterSets, Params, Placeholders, Preparing, Query, ReadOptions,
+    Result, Session, Sink, TableName, Transaction as State, type_name,
 };
+use longshore_source::sql::POSTGRESQL;
 use prost::Message;
 
+use crate::catalogue;
 use crate::client::{Client, Shared};
 use crate::credentials::Credentials;
 use crate::ipc::declared;
-use crate::results::{FlightBatches, Rows, Servers, choices};
+use crate::results::{FlightBatches, OneBatch, Rows, Servers, choices};
 use crate::settings::{Places, Settings};
+use crate::sink::FlightSink;
 use crate::statement::{Kind, Prepared, answer, numbered, update};
 
 /// What to do on a server without transactions.
 const WITHOUT_TRANSACTIONS: &str = "connect with autocommit=True, or write by the URL";
+
+/// How long it may take to end a transaction that its owner no longer waits for.
+pub(crate) const ENDING: Duration = Duration::from_millis(500);
 
 /// Sets of parameters that go to the server at once.
 const SETS: usize = 4096;
@@ -75,11 +81,16 @@ impl FlightSession {
         &self.client().shared.settings
     }
 
-    fn transaction_id(&self) -> Option<&Bytes> {
+    pub(crate) fn transaction_id(&self) -> Option<&Bytes> {
         match &self.transaction {
             Transaction::Open(id) => Some(id),
             Transaction::None | Transaction::Unknown => None,
         }
+    }
+
+    /// Whether a transaction is open on the server.
+    pub(crate) fn has_transaction(&self) -> bool {
+        self.transaction_id().is_some()
     }
 
     /// Tells the server which catalogue and schema names without one are of.
@@ -109,7 +120,7 @@ impl FlightSession {
         }
     }
 
-    fn prepare(&self, text: &str) -> Result<Prepared> {
+    pub(crate) fn prepare(&self, text: &str) -> Result<Prepared> {
         Prepared::new(self.client(), text, self.transaction_id(), &self.deadline)
     }
 
@@ -157,7 +168,7 @@ impl FlightSession {
         changed
     }
 
-    fn refuse_change(&self) -> Result<()> {
+    pub(crate) fn refuse_change(&self) -> Result<()> {
         if self.transaction != Transaction::Unknown {
             return Ok(());
         }
@@ -186,6 +197,7 @@ impl FlightSession {
     }
 
     fn end(&mut self, how: EndTransaction) -> Result<()> {
+        // One that the server has none of ends here, too.
         let Transaction::Open(id) = std::mem::replace(&mut self.transaction, Transaction::None) else {
             return Ok(());
         };
@@ -299,6 +311,13 @@ impl Session for FlightSession {
     }
 
     fn read(self: Box<Self>, query: &Query, options: &ReadOptions) -> Result<Box<dyn Batches>, Failed> {
+        match self.catalogue(query) {
+            Ok(Some(batch)) => {
+                return Ok(Box::new(OneBatch { schema: batch.schema(), batch: Some(batch), session: self }));
+            }
+            Ok(None) => {}
+            Err(error) => return Err(self.failed(error)),
+        }
         let (has_rows, prepared) = match self.looked_at(query) {
             Ok(looked) => looked,
             Err(error) => return Err(self.failed(error)),
@@ -368,12 +387,26 @@ impl Session for FlightSession {
         }
     }
 
+    fn metadata(&self) -> Option<&dyn Metadata> {
+        Some(self)
+    }
+
     fn preparing(&mut self) -> Result<&mut dyn Preparing, String> {
         Ok(self)
     }
 
     fn loading(self: Box<Self>) -> Result<Box<dyn Loading>, Box<dyn Session>> {
-        Err(self)
+        Ok(self)
+    }
+}
+
+impl Metadata for FlightSession {
+    fn queries(&self) -> CatalogueQueries {
+        catalogue::queries(self)
+    }
+
+    fn qualified(&self, table: &TableName) -> String {
+        POSTGRESQL.qualified_name(table)
     }
 }
 
@@ -389,10 +422,16 @@ impl Preparing for FlightSession {
     }
 }
 
+impl Loading for FlightSession {
+    fn write(self: Box<Self>, load: &Load) -> Result<Box<dyn Sink>, Failed> {
+        FlightSink::begin(self, load).map(|sink| Box::new(sink) as Box<dyn Sink>)
+    }
+}
+
 impl Drop for FlightSession {
     fn drop(&mut self) {
         if self.transaction_id().is_some() && self.client().link.is_open() {
-            self.deadline = Deadline::never().at_most(Duration::from_millis(500));
+            self.deadline = Deadline::never().at_most(ENDING);
             // The server sees the connection end, too.
             let _ = self.rollback();
         }

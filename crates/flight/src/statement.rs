@@ -130,6 +130,11 @@ impl Prepared {
         CommandPreparedStatementQuery { prepared_statement_handle: self.handle.clone() }
     }
 
+    /// The command that runs it.
+    pub(crate) fn update_command(&self) -> CommandPreparedStatementUpdate {
+        CommandPreparedStatementUpdate { prepared_statement_handle: self.handle.clone() }
+    }
+
     /// Gives it one set of parameters for its rows.
     pub(crate) fn bind(&mut self, client: &Client, values: &[&Value], deadline: &Deadline) -> Result<()> {
         if values.is_empty() {
@@ -154,7 +159,7 @@ impl Prepared {
         sets: &[Vec<&Value>],
         deadline: &Deadline,
     ) -> Result<Option<u64>> {
-        let command = CommandPreparedStatementUpdate { prepared_statement_handle: self.handle.clone() };
+        let command = self.update_command();
         if sets.first().is_none_or(Vec::is_empty) {
             let run = client.put(futures::stream::iter([first_message(&command)]));
             return changed(&wait(deadline, run)??);
