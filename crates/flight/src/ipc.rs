@@ -144,3 +144,67 @@ fn check_buffers(batch: Option<arrow_ipc::RecordBatch<'_>>, body: &Buffer) -> Re
 fn unreadable(error: &ArrowError) -> Error {
     broken(format_args!("a message is not as its head says: {error}"))
 }
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::types::Int32Type;
+    use arrow_array::{DictionaryArray, Int64Array, StringArray};
+    use arrow_ipc::CompressionType;
+    use arrow_ipc::writer::IpcWriteOptions;
+    use arrow_schema::Field;
+    use futures::{StreamExt, executor::block_on};
+
+    use super::*;
+
+    /// The messages of a batch with numbers, texts and labels.
+    fn messages(compression: Option<CompressionType>) -> Vec<FlightData> {
+        let labels: DictionaryArray<Int32Type> = ["a", "b", "a"].into_iter().collect();
+        let columns: Vec<ArrayRef> = vec![
+            Arc::new(Int64Array::from(vec![Some(1), None, Some(3)])),
+            Arc::new(StringArray::from(vec![Some("one"), None, Some("three")])),
+            Arc::new(labels),
+        ];
+        let field =
+            |(at, column): (usize, &ArrayRef)| Field::new(at.to_string(), column.data_type().clone(), true);
+        let schema = Schema::new(columns.iter().enumerate().map(field).collect::<Vec<_>>());
+        let batch = RecordBatch::try_new(Arc::new(schema), columns).unwrap();
+        let options = IpcWriteOptions::default().try_with_compression(compression).unwrap();
+        let encoder = arrow_flight::encode::FlightDataEncoderBuilder::new()
+            .with_options(options)
+            .with_dictionary_handling(arrow_flight::encode::DictionaryHandling::Resend)
+            .build(futures::stream::iter([Ok(batch)]));
+        block_on(encoder.map(Result::unwrap).collect())
+    }
+
+    #[test]
+    fn a_byte_that_is_another_is_an_error_or_another_value() {
+        for compression in [None, Some(CompressionType::LZ4_FRAME), Some(CompressionType::ZSTD)] {
+            let whole = messages(compression);
+            let mut read = 0;
+            for (at, message) in whole.iter().enumerate() {
+                for (is_head, bytes) in [(true, &message.data_header), (false, &message.data_body)] {
+                    for byte in 0..bytes.len() {
+                        let mut changed = bytes.to_vec();
+                        changed[byte] ^= 0x81;
+                        let mut lie = message.clone();
+                        *(if is_head { &mut lie.data_header } else { &mut lie.data_body }) = changed.into();
+                        let mut decoder = Decoder::default();
+                        let before = whole[..at].iter().try_for_each(|data| decoder.decode(data).map(drop));
+                        before.unwrap();
+                        read += usize::from(decoder.decode(&lie).is_ok());
+                    }
+                }
+            }
+            assert!(read > 0, "{compression:?}");
+        }
+    }
+
+    #[test]
+    fn rows_before_their_schema_and_a_second_schema_are_refused() {
+        let whole = messages(None);
+        assert!(Decoder::default().decode(whole.last().unwrap()).is_err());
+        let mut decoder = Decoder::default();
+        assert!(matches!(decoder.decode(&whole[0]), Ok(Decoded::Schema(_))));
+        assert!(decoder.decode(&whole[0]).is_err());
+    }
+}
