@@ -45,6 +45,7 @@ from longshore.partition_sql import partition_sql
 from longshore.progress import Progress
 from longshore.read import read_sql, read_sql_async
 from longshore.schema import schema
+from longshore.server import Server, serve
 from longshore.sources.known import list_sources
 from longshore.sql import sql, sql_async
 from longshore.store import Store, open  # noqa: A004  as a file is opened
@@ -82,6 +83,7 @@ __all__ = [
     "Progress",
     "SerialReadWarning",
     "SerialWriteWarning",
+    "Server",
     "Store",
     "Stream",
     "Time",
@@ -104,6 +106,7 @@ __all__ = [
     "read_sql",
     "read_sql_async",
     "schema",
+    "serve",
     "sql",
     "sql_async",
     "threadsafety",

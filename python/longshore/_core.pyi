@@ -18,6 +18,7 @@ __all__ = [
     "Connection",
     "Description",
     "EngineStream",
+    "FlightServer",
     "Hold",
     "Inquiry",
     "Knowledge",
@@ -63,6 +64,7 @@ __all__ = [
     "temporary_schema",
     "texts",
     "trino_answer",
+    "user_line",
     "with_reserve",
     "write",
 ]
@@ -112,6 +114,33 @@ class Target:
         password: Callable[[], str] | None,
         creates: bool = False,
     ) -> Self: ...
+
+@final
+class FlightServer:
+    """A Flight SQL server that runs until it is stopped."""
+
+    def __new__(
+        cls,
+        writers: Target | Callable[[], object] | None,
+        readers: Callable[[], object] | None,
+        *,
+        host: str,
+        port: int,
+        tls: tuple[str, str, str | None] | None,
+        users: str | None,
+        insecure: bool,
+        limits: object,
+        log: bool,
+    ) -> Self: ...
+    @property
+    def host(self) -> str: ...
+    @property
+    def port(self) -> int: ...
+    @property
+    def held(self) -> int: ...
+    def stop(self) -> None: ...
+
+def user_line(name: str, password: str, role: str) -> str: ...
 
 @final
 class Pool:

@@ -117,6 +117,11 @@ class Store:
         """Show the directory."""
         return f"<Store {str(self._core.path)!r}>"
 
+    @property
+    def path(self) -> Path:
+        """The directory."""
+        return self._core.path
+
     # Writing.
 
     def write(

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use adbc_core::error::{Error as AdbcError, Result as AdbcResult};
-use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchIterator, RecordBatchReader};
-use arrow_schema::{ArrowError, Field, Schema, SchemaRef, TimeUnit};
-use longshore_core::{Error, Param, Params, Place, Result, Value};
-use longshore_values::{Item, Items, microseconds, push_number};
+use arrow_array::{RecordBatch, RecordBatchIterator, RecordBatchReader};
+use arrow_schema::{ArrowError, Schema, SchemaRef};
+use longshore_core::{Error, Params, Result};
+use longshore_values::{null_parameters, parameters};
 
 use crate::Reader;
 use crate::connection::Shared;
@@ -65,7 +65,7 @@ impl Sets {
 
     /// Parameters that are all NULL.
     pub(crate) fn nulls(&self) -> Params {
-        nulls(&self.reader.schema(), self.by_name)
+        null_parameters(&self.reader.schema(), self.by_name)
     }
 
     /// All rows.
@@ -73,14 +73,6 @@ impl Sets {
         let pieces = self.collect::<Result<Vec<_>>>().map_err(adbc_error)?;
         Ok::<_, AdbcError>(pieces.into_iter().flatten().collect())
     }
-}
-
-fn nulls(schema: &Schema, by_name: bool) -> Params {
-    let names = schema.fields().iter().map(|field| field.name().clone());
-    if by_name {
-        return Params::Named(names.map(|name| Param { name, value: Value::Null }).collect());
-    }
-    Params::Positional(names.map(|_| Value::Null).collect())
 }
 
 impl Iterator for Sets {
@@ -102,84 +94,10 @@ pub(crate) fn first_set(mut reader: Reader, by_name: bool) -> AdbcResult<(Params
     let row = first.as_ref().map_or_else(nothing, |batch| reader_of(batch.slice(0, 1)));
     let params = match Sets::new(row, by_name).all()?.pop() {
         Some(params) => params,
-        None => nulls(&schema, by_name),
+        None => null_parameters(&schema, by_name),
     };
     let all = first.into_iter().map(Ok).chain(reader);
     Ok((params, Box::new(RecordBatchIterator::new(all, schema))))
-}
-
-/// The parameters of each row, of which `first` is the number of the first.
-fn parameters(batch: &RecordBatch, by_name: bool, first: u64) -> Result<Vec<Params>> {
-    let schema = batch.schema();
-    let columns = schema.fields().iter().zip(batch.columns());
-    let columns = columns.map(|(field, array)| Items::new(array, field)).collect::<Result<Vec<_>>>()?;
-    let row = |at: usize| {
-        let values = columns.iter().zip(schema.fields()).map(|(column, field)| {
-            value(&column.get(at), field).map_err(|error| {
-                error.at(Place {
-                    column: Some(field.name().clone()),
-                    row: Some(first + at as u64),
-                    native_type: None,
-                })
-            })
-        });
-        let values = values.collect::<Result<Vec<_>>>()?;
-        Ok(if by_name {
-            let names = schema.fields().iter().map(|field| field.name().clone());
-            Params::Named(names.zip(values).map(|(name, value)| Param { name, value }).collect())
-        } else {
-            Params::Positional(values)
-        })
-    };
-    (0..batch.num_rows()).map(row).collect()
-}
-
-fn value(item: &Item<'_>, field: &Field) -> Result<Value> {
-    Ok(match item {
-        Item::Null => Value::Null,
-        Item::Bool(value) => Value::Bool(*value),
-        Item::Int(value) => Value::Int((*value).into()),
-        Item::UInt(value) => Value::Int((*value).into()),
-        Item::Float(value) => Value::Float((*value).into()),
-        Item::Double(value) => Value::Float(*value),
-        Item::Decimal(..) | Item::WideDecimal(..) => {
-            let mut digits = String::new();
-            push_number(&mut digits, item);
-            Value::Decimal(digits)
-        }
-        Item::Text(text) => Value::Text((*text).into()),
-        Item::Bytes(bytes) => Value::Bytes(bytes.to_vec()),
-        Item::Uuid(bytes) => Value::Uuid(**bytes),
-        Item::Date(days) => Value::Date(*days),
-        Item::Time(time, unit) => Value::Time(whole(*time, *unit)?, None),
-        Item::Timestamp(time, unit) => Value::Timestamp(whole(*time, *unit)?),
-        Item::Instant(time, unit) => Value::Instant(whole(*time, *unit)?),
-        Item::Duration(time, unit) => Value::Interval(0, 0, whole(*time, *unit)?),
-        Item::Interval(months, days, time) => {
-            Value::Interval(*months, *days, whole(*time, TimeUnit::Nanosecond)?)
-        }
-        Item::List(values) => Value::List(list(values, field)?),
-        Item::Row(array, row) => Value::Row(fields(array, *row)?),
-    })
-}
-
-/// Microseconds, which all that databases have of time is counted in.
-fn whole(time: i64, unit: TimeUnit) -> Result<i64> {
-    microseconds(time, unit).ok_or_else(|| {
-        Error::data("a time is not a whole number of microseconds, or is beyond them")
-            .with_hint("cast it to microseconds first")
-    })
-}
-
-fn list(values: &ArrayRef, field: &Field) -> Result<Vec<Value>> {
-    let item = Field::new(field.name(), values.data_type().clone(), true);
-    let items = Items::new(values, &item)?;
-    (0..values.len()).map(|at| value(&items.get(at), &item)).collect()
-}
-
-fn fields(array: &arrow_array::StructArray, row: usize) -> Result<Vec<Value>> {
-    let columns = array.fields().iter().zip(array.columns());
-    columns.map(|(field, column)| value(&Items::new(column, field)?.get(row), field)).collect()
 }
 
 /// One batch as a reader.

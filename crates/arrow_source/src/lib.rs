@@ -41,6 +41,40 @@ pub fn driver(scheme: &str) -> Option<Arc<dyn Driver>> {
     matches!(knows, Some(Ok(true))).then(|| Arc::new(Door(scheme.to_owned())) as Arc<dyn Driver>)
 }
 
+/// A driver whose sessions a callable of Python's opens.
+struct Opener {
+    scheme: String,
+    open: Arc<Py<PyAny>>,
+}
+
+/// The driver whose sessions `open` gives, each time it is called.
+#[must_use]
+pub fn opened_by(scheme: &str, open: Py<PyAny>) -> Arc<dyn Driver> {
+    Arc::new(Opener { scheme: scheme.to_owned(), open: Arc::new(open) })
+}
+
+impl Driver for Opener {
+    fn schemes(&self) -> Vec<&str> {
+        vec![&self.scheme]
+    }
+
+    fn connect(&self, _target: &Target, deadline: &Deadline) -> Result<Box<dyn Session>> {
+        let open = self.open.clone();
+        session(deadline, move |py| open.call0(py))
+    }
+}
+
+/// The session that `connect` opens.
+fn session(
+    deadline: &Deadline,
+    connect: impl FnOnce(Python<'_>) -> PyResult<Py<PyAny>> + Send + 'static,
+) -> Result<Box<dyn Session>> {
+    let close = |py: Python<'_>, session: Py<PyAny>| drop(session.call_method0(py, "close"));
+    let opened = call::on_thread(deadline, connect, &mut || {}, close);
+    let object = opened.map_err(|failed| failed.error)?;
+    Ok(Box::new(ArrowSession::new(Handle::new(object), deadline)))
+}
+
 impl Driver for Door {
     fn schemes(&self) -> Vec<&str> {
         vec![&self.0]
@@ -58,14 +92,11 @@ impl Driver for Door {
                 keywords.set_item("password", password.reveal())?;
             }
             let sources = py.import(SOURCES)?;
-            let session = sources
+            let opened = sources
                 .call_method1("connect", (target.scheme(), target.rest(), keywords, target.creates))?;
-            Ok(session.unbind())
+            Ok(opened.unbind())
         };
-        let close = |py: Python<'_>, session: Py<PyAny>| drop(session.call_method0(py, "close"));
-        let opened = call::on_thread(deadline, connect, &mut || {}, close);
-        let object = opened.map_err(|failed| failed.error)?;
-        Ok(Box::new(ArrowSession::new(Handle::new(object), deadline)))
+        session(deadline, connect)
     }
 }
 

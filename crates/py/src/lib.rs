@@ -12,6 +12,7 @@ mod progress;
 mod read;
 mod registry;
 mod result;
+mod server;
 mod source;
 mod store;
 mod stream;
@@ -63,6 +64,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<store::StoreTransaction>()?;
     module.add_class::<store::StoreTable>()?;
     module.add_class::<store::StoreScan>()?;
+    module.add_function(wrap_pyfunction!(server::user_line, module)?)?;
+    module.add_class::<server::FlightServer>()?;
     module.add_class::<source::PyTarget>()?;
     module.add_class::<longshore_arrow_source::SqliteConnection>()?;
     module.add_class::<longshore_arrow_source::ArrowConnection>()?;

@@ -25,7 +25,7 @@ use longshore_interpreter::{raise, wrap};
 
 /// A database, and how to connect to it.
 #[pyclass(frozen, name = "Target", module = "longshore._core")]
-pub(crate) struct PyTarget(Arc<Direct>);
+pub(crate) struct PyTarget(pub(crate) Arc<Direct>);
 
 #[pymethods]
 impl PyTarget {

@@ -18,8 +18,9 @@ static KEYS: Keys = Keys {
         Key::new("immutable"),
         Key::new("cache"),
         Key::new("busy_timeout").or("timeout"),
+        Key::new("attach"),
     ],
-    hint: "the settings are database, mode, immutable, cache, busy_timeout and pragma.<name>",
+    hint: "the settings are database, mode, immutable, cache, busy_timeout, attach and pragma.<name>",
     instead: |_| None,
 };
 
@@ -86,10 +87,11 @@ impl Settings {
             None if database.starts_with("file:") => format!("./{database}"),
             None => database.clone(),
         };
+        let attach = values.flag("attach")?.unwrap_or(true);
         let read_only = mode == Mode::Read || is_immutable;
         let create = is_memory || mode == Mode::Create;
         let file = (!is_memory).then_some(database);
-        Ok(Self { open: Open { name, read_only, create, busy_timeout }, file, pragmas })
+        Ok(Self { open: Open { name, read_only, create, busy_timeout, attach }, file, pragmas })
     }
 
     /// Fails where no database can be there, in words that say why.

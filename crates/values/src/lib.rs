@@ -15,6 +15,7 @@ mod items;
 mod json;
 mod losses;
 pub mod odds;
+mod parameters;
 mod primitive;
 pub mod text;
 
@@ -28,4 +29,5 @@ pub use item::{Item, microseconds, per_second, push_number, push_period, uuid, w
 pub use items::{Items, Uniform};
 pub use json::{element, is_nested, json};
 pub use losses::Losses;
+pub use parameters::{null_parameters, parameters};
 pub use primitive::{Booleans, Primitive, Validity, fault, parsed};

@@ -8,6 +8,7 @@ import secrets
 import shutil
 import tempfile
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +80,11 @@ class Instance:
     def connection(self) -> Any:
         """Open a connection, which does not see the tables registered with others."""
         return self._root.cursor()
+
+    def lock(self, settings: Sequence[str]) -> None:
+        """Run the last settings, after which there are no others."""
+        for setting in settings:
+            self._root.execute(setting)
 
     def is_usable(self) -> bool:
         """Whether it still answers: an internal error ends it for good."""

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 import longshore
-from longshore.shell import bench, commands, drivers, signals
+from longshore.shell import bench, commands, drivers, serving, signals
 from longshore.shell.errors import ClosedPipeError, ExitCode, SecretFilter, error_text, exit_code
 from longshore.shell.output import discard_output, write_error, write_output
 
@@ -27,6 +27,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "sources": commands.sources,
     "demo": bench.demo,
     "bench": bench.bench,
+    "serve": serving.serve,
 }
 
 
@@ -49,6 +50,10 @@ def _adbc() -> None:
     """Longshore as an ADBC driver."""
 
 
+def _users() -> None:
+    """Add users of a server."""
+
+
 def application() -> typer.Typer:
     """Make the application of all commands."""
     app = typer.Typer(
@@ -64,6 +69,10 @@ def application() -> typer.Typer:
     adbc.callback()(_adbc)
     adbc.command("install")(_guarded(drivers.install))
     app.add_typer(adbc, name="adbc")
+    users = typer.Typer()
+    users.callback()(_users)
+    users.command("add")(_guarded(serving.add))
+    app.add_typer(users, name="users")
     return app
 
 

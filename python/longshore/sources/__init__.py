@@ -82,12 +82,17 @@ class Resolved(NamedTuple):
 
 def connect(scheme: str, rest: str, keywords: Mapping[str, str], creates: bool) -> "DriverSession":  # noqa: FBT001  the core's
     """Open a session of the source that has this scheme."""
+    session: DriverSession = _module(require(scheme)).connect(rest, keywords, creates=creates)
+    return session
+
+
+def require(scheme: str) -> str:
+    """Give the name of a source's module; raises the error of one whose packages are not there."""
     name, purpose, packages = SCHEMES[scheme]
     if not are_installed(packages):
         library = " and ".join(package.replace("_", "-").replace(".", "-") for package in packages)
         raise missing(library=library, extra=name, purpose=purpose)
-    session: DriverSession = _module(name).connect(rest, keywords, creates=creates)
-    return session
+    return name
 
 
 def are_installed(packages: Sequence[str]) -> bool:

@@ -65,7 +65,11 @@ class Session(DriverSession):
 
     def __init__(self, connection: Any) -> None:
         """Keep the connection."""
-        super().__init__(connection.execute(_LOSSLESS.format("true")))
+        super().__init__(self._lossless(connection))
+
+    def _lossless(self, connection: Any) -> Any:
+        """Have the connection export what Arrow has, as it is."""
+        return connection.execute(_LOSSLESS.format("true"))
 
     def _begin(self) -> None:
         self.connection.begin()

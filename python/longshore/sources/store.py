@@ -159,13 +159,17 @@ class Session(duckdb.Session):
     def connection(self) -> Any:
         """The engine's connection."""
         if self._engine is None:
-            self._instance = Instance(Options())
+            self._instance = self._started()
             super().__init__(self._instance.connection())
         return self._engine
 
     @connection.setter
     def connection(self, connection: Any) -> None:
         self._engine = connection
+
+    def _started(self) -> Instance:
+        """Start the engine."""
+        return Instance(Options())
 
     # Statements.
 

@@ -305,7 +305,13 @@ mod tests {
     fn a_forked_child_opens_nothing_that_its_parent_has_open() {
         let path = std::env::temp_dir().join(format!("longshore-{}.db", std::process::id()));
         let name = path.to_str().unwrap().to_owned();
-        let open = Open { name, read_only: false, create: true, busy_timeout: std::time::Duration::ZERO };
+        let open = Open {
+            name,
+            read_only: false,
+            create: true,
+            busy_timeout: std::time::Duration::ZERO,
+            attach: true,
+        };
         let parent = Connection::open(&open, &Deadline::never()).unwrap();
         let (mut statement, _) = parent.prepare("CREATE TABLE t (a)").unwrap();
         assert!(!statement.as_mut().unwrap().step().unwrap());

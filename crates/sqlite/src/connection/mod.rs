@@ -34,6 +34,8 @@ pub(crate) struct Open {
     pub(crate) create: bool,
     /// How long to wait for a lock.
     pub(crate) busy_timeout: Duration,
+    /// Whether a statement may open other files, by ATTACH or VACUUM INTO.
+    pub(crate) attach: bool,
 }
 
 /// A connection. One thread at a time uses it.
@@ -89,6 +91,9 @@ impl Connection {
             off(ffi::SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION);
             // As SQLite has it by default.
             off(ffi::SQLITE_DBCONFIG_ENABLE_FKEY);
+            if !open.attach {
+                ffi::sqlite3_limit(raw, ffi::SQLITE_LIMIT_ATTACHED, 0);
+            }
         }
         Ok(Self(Arc::new(handle)))
     }

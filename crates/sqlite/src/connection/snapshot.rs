@@ -63,7 +63,7 @@ mod tests {
 
     fn open(path: &str) -> Connection {
         let busy_timeout = Duration::from_millis(50);
-        let open = Open { name: path.to_owned(), read_only: false, create: true, busy_timeout };
+        let open = Open { name: path.to_owned(), read_only: false, create: true, busy_timeout, attach: true };
         Connection::open(&open, &Deadline::never()).unwrap()
     }
 

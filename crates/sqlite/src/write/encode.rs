@@ -349,8 +349,13 @@ mod tests {
 
     #[test]
     fn no_text_that_is_kept_becomes_a_number() -> Result<()> {
-        let open =
-            Open { name: ":memory:".into(), read_only: false, create: true, busy_timeout: Duration::ZERO };
+        let open = Open {
+            name: ":memory:".into(),
+            read_only: false,
+            create: true,
+            busy_timeout: Duration::ZERO,
+            attach: true,
+        };
         let connection = Connection::open(&open, &Deadline::never())?;
         let prepared = |text| connection.prepare(text).map(|(statement, _)| statement);
         if let Some(mut table) = prepared("CREATE TABLE t (a NUMERIC, b REAL)")? {

@@ -1,0 +1,416 @@
+//! The actions of Flight and Flight SQL: prepared statements, transactions, savepoints, cancellation, sessions.
+
+use std::collections::HashMap;
+
+use arrow_flight::sql::{
+    ActionBeginSavepointRequest, ActionBeginSavepointResult, ActionBeginTransactionResult,
+    ActionCancelQueryRequest, ActionCancelQueryResult, ActionClosePreparedStatementRequest,
+    ActionCreatePreparedStatementRequest, ActionCreatePreparedStatementResult, ActionEndSavepointRequest,
+    ActionEndTransactionRequest, Any, EndTransaction, ProstMessageExt,
+};
+use arrow_flight::{
+    Action, ActionType, CancelFlightInfoRequest, CancelFlightInfoResult, FlightInfo, SchemaAsIpc,
+};
+use arrow_ipc::writer::IpcWriteOptions;
+use arrow_schema::Schema;
+use bytes::Bytes;
+use futures_util::stream;
+use longshore_core::{Deadline, Error, Result, Transaction};
+use prost::Message;
+use tonic::{Response, Status};
+
+use crate::cursor::CursorStatement;
+use crate::engine::Where;
+use crate::service::{COOKIE, Context, OpenTransaction, Prepared, Replies, Service, Shared, handle_text};
+use crate::status::{malformed, status, unknown};
+
+/// The most parts of a result.
+const MOST_PARTS: i64 = 64;
+
+/// What a session has chosen.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Options {
+    pub(crate) schema: Option<String>,
+    /// How many endpoints a result has.
+    pub(crate) parts: Option<usize>,
+}
+
+/// The messages of `Flight.proto` that arrow-flight lacks.
+#[derive(Clone, PartialEq, Message)]
+struct SessionOptionValue {
+    #[prost(oneof = "OptionValue", tags = "1, 2, 3, 4, 5")]
+    value: Option<OptionValue>,
+}
+
+#[derive(Clone, PartialEq, prost::Oneof)]
+enum OptionValue {
+    #[prost(string, tag = "1")]
+    Text(String),
+    #[prost(bool, tag = "2")]
+    Flag(bool),
+    #[prost(sfixed64, tag = "3")]
+    Integer(i64),
+    #[prost(double, tag = "4")]
+    Double(f64),
+    #[prost(message, tag = "5")]
+    Texts(StringList),
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct StringList {
+    #[prost(string, repeated, tag = "1")]
+    values: Vec<String>,
+}
+
+/// `SetSessionOptionsRequest`, and `GetSessionOptionsResult`, which is the same.
+#[derive(Clone, PartialEq, Message)]
+struct SessionOptions {
+    #[prost(map = "string, message", tag = "1")]
+    options: HashMap<String, SessionOptionValue>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct SetSessionOptionsResult {
+    #[prost(map = "string, message", tag = "1")]
+    errors: HashMap<String, OptionError>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct OptionError {
+    #[prost(int32, tag = "1")]
+    value: i32,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct CloseSessionResult {
+    #[prost(int32, tag = "1")]
+    status: i32,
+}
+
+/// `SetSessionOptionsResult.ErrorValue`.
+const INVALID_NAME: i32 = 1;
+const INVALID_VALUE: i32 = 2;
+/// `CloseSessionResult.Status.CLOSED`, `CancelStatus.CANCELLED` and `CancelResult.CANCELLED`.
+const CLOSED: i32 = 1;
+const CANCELLED: i32 = 1;
+
+/// The actions.
+pub(crate) fn known() -> Vec<ActionType> {
+    let action = |(name, description): (&str, &str)| ActionType {
+        r#type: name.into(),
+        description: description.into(),
+    };
+    [
+        ("CreatePreparedStatement", "Prepares a statement."),
+        ("ClosePreparedStatement", "Forgets a prepared statement."),
+        ("BeginTransaction", "Begins a transaction."),
+        ("EndTransaction", "Commits a transaction or rolls it back."),
+        ("BeginSavepoint", "Sets a savepoint in a transaction."),
+        ("EndSavepoint", "Releases a savepoint or rolls back to it."),
+        ("CancelQuery", "Stops a statement whose result is not read yet."),
+        ("CancelFlightInfo", "Stops a statement whose result is not read yet."),
+        ("SetSessionOptions", "Sets schema and longshore.parts of a session."),
+        ("GetSessionOptions", "Tells the options of a session."),
+        ("CloseSession", "Ends a session."),
+    ]
+    .into_iter()
+    .map(action)
+    .collect()
+}
+
+fn unpacked<T: ProstMessageExt + Default>(body: &Bytes) -> Result<T, Status> {
+    let any = Any::decode(body.as_ref()).map_err(malformed)?;
+    any.unpack().map_err(malformed)?.ok_or_else(|| malformed("the action has another message"))
+}
+
+fn plain<T: Message + Default>(body: &Bytes) -> Result<T, Status> {
+    T::decode(body.as_ref()).map_err(malformed)
+}
+
+fn ipc(schema: &Schema) -> Result<Bytes> {
+    let options = IpcWriteOptions::default();
+    let message: arrow_flight::IpcMessage = SchemaAsIpc::new(schema, &options)
+        .try_into()
+        .map_err(|error: arrow_schema::ArrowError| Error::internal(error.to_string()))?;
+    Ok(message.0)
+}
+
+type Reply = Result<Response<Replies<arrow_flight::Result>>, Status>;
+
+fn reply(bodies: Vec<Vec<u8>>) -> Response<Replies<arrow_flight::Result>> {
+    let results = bodies.into_iter().map(|body| Ok(arrow_flight::Result { body: body.into() }));
+    Response::new(Box::pin(stream::iter(results.collect::<Vec<_>>())))
+}
+
+impl Service {
+    /// Does an action.
+    pub(crate) async fn act(&self, context: Context, action: Action) -> Reply {
+        let body = action.body;
+        let bodies = match action.r#type.as_str() {
+            "CreatePreparedStatement" => self.prepare(&context, unpacked(&body)?).await?,
+            "ClosePreparedStatement" => {
+                let asked: ActionClosePreparedStatementRequest = unpacked(&body)?;
+                let handle = handle_text(&asked.prepared_statement_handle)?;
+                drop(self.0.prepared.take(&context.caller.user, &handle));
+                Vec::new()
+            }
+            "BeginTransaction" => {
+                let begun = self.0.blocking("begin", &context, begin).await?;
+                vec![ActionBeginTransactionResult { transaction_id: begun.into() }.as_any().encode_to_vec()]
+            }
+            "EndTransaction" => {
+                let asked: ActionEndTransactionRequest = unpacked(&body)?;
+                let ended = move |shared: &Shared, context: &Context, deadline: &Deadline| {
+                    end(shared, context, &asked, deadline)
+                };
+                self.0.blocking("end", &context, ended).await?;
+                Vec::new()
+            }
+            "BeginSavepoint" => {
+                let asked: ActionBeginSavepointRequest = unpacked(&body)?;
+                let set = move |shared: &Shared, context: &Context, deadline: &Deadline| {
+                    savepoint(shared, context, &asked, deadline)
+                };
+                let id = self.0.blocking("savepoint", &context, set).await?;
+                vec![ActionBeginSavepointResult { savepoint_id: id.into() }.as_any().encode_to_vec()]
+            }
+            "EndSavepoint" => {
+                let asked: ActionEndSavepointRequest = unpacked(&body)?;
+                let ended = move |shared: &Shared, context: &Context, deadline: &Deadline| {
+                    end_savepoint(shared, context, &asked, deadline)
+                };
+                self.0.blocking("savepoint", &context, ended).await?;
+                Vec::new()
+            }
+            "CancelQuery" => {
+                let asked: ActionCancelQueryRequest = unpacked(&body)?;
+                let info = FlightInfo::decode(asked.info.as_ref()).map_err(malformed)?;
+                self.cancelled(&context, &info)?;
+                vec![ActionCancelQueryResult { result: CANCELLED }.as_any().encode_to_vec()]
+            }
+            "CancelFlightInfo" => {
+                let asked: CancelFlightInfoRequest = plain(&body)?;
+                self.cancelled(&context, &asked.info.unwrap_or_default())?;
+                vec![CancelFlightInfoResult { status: CANCELLED }.encode_to_vec()]
+            }
+            "SetSessionOptions" => return self.set_options(context, plain(&body)?).await,
+            "GetSessionOptions" => vec![told(&context.options).encode_to_vec()],
+            "CloseSession" => {
+                let id = context.session.as_deref().ok_or_else(|| unknown("session"))?;
+                drop(self.0.sessions.take(&context.caller.user, id));
+                let mut closed = reply(vec![CloseSessionResult { status: CLOSED }.encode_to_vec()]);
+                set_cookie(&mut closed, "; Max-Age=0")?;
+                return Ok(closed);
+            }
+            other => return Err(Status::unimplemented(format!("the server has no action {other:?}"))),
+        };
+        Ok(reply(bodies))
+    }
+
+    fn cancelled(&self, context: &Context, info: &FlightInfo) -> Result<(), Status> {
+        if self.0.cancel(context, info)? { Ok(()) } else { Err(unknown("result")) }
+    }
+
+    async fn prepare(
+        &self,
+        context: &Context,
+        asked: ActionCreatePreparedStatementRequest,
+    ) -> Result<Vec<Vec<u8>>, Status> {
+        let transaction = asked.transaction_id.as_deref().map(handle_text).transpose()?;
+        let prepare = move |shared: &Shared, context: &Context, deadline: &Deadline| {
+            let place = shared.place(context, transaction.as_deref(), deadline)?;
+            let described = || {
+                let columns = shared.described(context, &place, &asked.query, deadline)?;
+                let dataset_schema = ipc(&columns)?;
+                let parameter_schema = ipc(&parameters(&place, &asked.query, deadline))?;
+                let prepared = Prepared {
+                    text: asked.query.clone(),
+                    transaction: transaction.clone(),
+                    bound: Vec::new(),
+                };
+                let handle = shared.prepared.keep(&context.caller.user, prepared)?;
+                Ok(ActionCreatePreparedStatementResult {
+                    prepared_statement_handle: handle.into(),
+                    dataset_schema,
+                    parameter_schema,
+                })
+            };
+            described().map_err(status)
+        };
+        let prepared = self.0.blocking("prepare", context, prepare).await?;
+        Ok(vec![prepared.as_any().encode_to_vec()])
+    }
+
+    async fn set_options(&self, context: Context, asked: SessionOptions) -> Reply {
+        let set = move |shared: &Shared, context: &Context, deadline: &Deadline| {
+            let (mut options, mut errors) = (context.options.clone(), HashMap::new());
+            for (name, value) in asked.options {
+                if let Err(value) = options.set(shared, context, &name, value.value, deadline)? {
+                    errors.insert(name, OptionError { value });
+                }
+            }
+            let user = &context.caller.user;
+            let kept = context
+                .session
+                .as_ref()
+                .and_then(|id| shared.sessions.with(user, id, |kept| *kept = options.clone()));
+            let id = match (kept, &context.session) {
+                (Some(()), Some(id)) => id.clone(),
+                _ => shared.sessions.keep(user, options).map_err(status)?,
+            };
+            Ok((id, SetSessionOptionsResult { errors }))
+        };
+        let (id, result) = self.0.blocking("session", &context, set).await?;
+        let mut response = reply(vec![result.encode_to_vec()]);
+        set_cookie(&mut response, &id)?;
+        Ok(response)
+    }
+}
+
+fn set_cookie(response: &mut Response<Replies<arrow_flight::Result>>, value: &str) -> Result<(), Status> {
+    let cookie =
+        format!("{COOKIE}={value}").parse().map_err(|_| malformed("the session's name is not a header"))?;
+    response.metadata_mut().insert("set-cookie", cookie);
+    Ok(())
+}
+
+impl Options {
+    /// Sets an option of a session; the error value of one that is not known, or has no such value.
+    fn set(
+        &mut self,
+        shared: &Shared,
+        context: &Context,
+        name: &str,
+        value: Option<OptionValue>,
+        deadline: &Deadline,
+    ) -> Result<Result<(), i32>, Status> {
+        match (name, value) {
+            ("schema", None) => self.schema = None,
+            ("schema", Some(OptionValue::Text(schema))) => {
+                let wanted = Context {
+                    options: Self { schema: Some(schema.clone()), ..Self::default() },
+                    ..context.clone()
+                };
+                if shared.place(&wanted, None, deadline).is_err() {
+                    return Ok(Err(INVALID_VALUE));
+                }
+                self.schema = Some(schema);
+            }
+            // There is one, which is set already.
+            ("catalog", Some(OptionValue::Text(catalog))) => {
+                let current = shared.place(context, None, deadline)?.current(deadline).map_err(status)?;
+                if current.catalog.as_deref().unwrap_or_default() != catalog {
+                    return Ok(Err(INVALID_VALUE));
+                }
+            }
+            ("longshore.parts", None) => self.parts = None,
+            ("longshore.parts", Some(value)) => {
+                let Some(parts) = value.count() else { return Ok(Err(INVALID_VALUE)) };
+                self.parts = Some(parts);
+            }
+            ("schema" | "catalog", _) => return Ok(Err(INVALID_VALUE)),
+            _ => return Ok(Err(INVALID_NAME)),
+        }
+        Ok(Ok(()))
+    }
+}
+
+impl OptionValue {
+    /// A number of parts.
+    fn count(&self) -> Option<usize> {
+        let number = match self {
+            Self::Integer(number) => *number,
+            Self::Text(text) => text.parse().ok()?,
+            _ => return None,
+        };
+        (1..=MOST_PARTS).contains(&number).then(|| usize::try_from(number).ok()).flatten()
+    }
+}
+
+/// The number of parts that a text asks for.
+pub(crate) fn parts_of(text: &str) -> Result<usize, Status> {
+    OptionValue::Text(text.to_owned())
+        .count()
+        .ok_or_else(|| Status::invalid_argument(format!("a result has 1 to {MOST_PARTS} parts")))
+}
+
+fn told(options: &Options) -> SessionOptions {
+    let text = |text: String| SessionOptionValue { value: Some(OptionValue::Text(text)) };
+    let number = |number: usize| {
+        let number = i64::try_from(number).unwrap_or_default();
+        SessionOptionValue { value: Some(OptionValue::Integer(number)) }
+    };
+    let schema = options.schema.clone().map(|schema| ("schema".to_owned(), text(schema)));
+    let parts = options.parts.map(|parts| ("longshore.parts".to_owned(), number(parts)));
+    SessionOptions { options: schema.into_iter().chain(parts).collect() }
+}
+
+/// The parameters of a statement; none where the source does not tell them, or what it is described by has failed already.
+fn parameters(place: &Where, text: &str, deadline: &Deadline) -> std::sync::Arc<Schema> {
+    if CursorStatement::of(text).is_some() {
+        return Schema::empty().into();
+    }
+    place.parameters(text, deadline).unwrap_or_else(|_| Schema::empty().into())
+}
+
+fn begin(shared: &Shared, context: &Context, deadline: &Deadline) -> Result<String, Status> {
+    let begun = || {
+        let connection = shared.connection(context, deadline)?;
+        connection.begin(deadline)?;
+        shared.transactions.keep(&context.caller.user, OpenTransaction { connection, peer: context.peer })
+    };
+    begun().map_err(status)
+}
+
+fn end(
+    shared: &Shared,
+    context: &Context,
+    asked: &ActionEndTransactionRequest,
+    deadline: &Deadline,
+) -> Result<(), Status> {
+    let (id, owner) = (handle_text(&asked.transaction_id)?, &context.caller.user);
+    let connection = shared.transactions.with(owner, &id, |transaction| transaction.connection.clone());
+    let connection = connection.ok_or_else(|| unknown("transaction"))?;
+    let ended = || {
+        shared.free(owner, &id, &connection, deadline)?;
+        match asked.action() {
+            EndTransaction::Commit if connection.transaction() == Some(Transaction::None) => {
+                Err(Error::operational("the transaction is lost, and with it what it did")
+                    .with_sqlstate("40003"))
+            }
+            EndTransaction::Commit => connection.commit(deadline),
+            _ => connection.rollback(deadline),
+        }
+    };
+    let ended = ended();
+    shared.transactions.take(owner, &id);
+    connection.close();
+    ended.map_err(status)
+}
+
+fn savepoint(
+    shared: &Shared,
+    context: &Context,
+    asked: &ActionBeginSavepointRequest,
+    deadline: &Deadline,
+) -> Result<String, Status> {
+    let id = handle_text(&asked.transaction_id)?;
+    let place = shared.place(context, Some(&id), deadline)?;
+    let name = format!("s_{}", crate::expiring::random().map_err(status)?);
+    place.update(&format!("SAVEPOINT {name}"), deadline).map_err(status)?;
+    shared.savepoints.keep(&context.caller.user, (id, name)).map_err(status)
+}
+
+fn end_savepoint(
+    shared: &Shared,
+    context: &Context,
+    asked: &ActionEndSavepointRequest,
+    deadline: &Deadline,
+) -> Result<(), Status> {
+    let savepoint = shared.savepoints.take(&context.caller.user, &handle_text(&asked.savepoint_id)?);
+    let (id, name) = savepoint.ok_or_else(|| unknown("savepoint"))?;
+    let place = shared.place(context, Some(&id), deadline)?;
+    // The numbers of EndSavepoint.
+    let statement = if asked.action == 1 { "RELEASE SAVEPOINT" } else { "ROLLBACK TO SAVEPOINT" };
+    place.update(&format!("{statement} {name}"), deadline).map(drop).map_err(status)
+}

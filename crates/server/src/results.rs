@@ -1,0 +1,160 @@
+//! Results on their way to a client: batches of a statement's thread as messages of Flight.
+
+use std::collections::HashMap;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
+
+use arrow_array::RecordBatch;
+use arrow_flight::FlightData;
+use arrow_flight::encode::{DictionaryHandling, FlightDataEncoderBuilder};
+use arrow_flight::error::FlightError;
+use arrow_schema::SchemaRef;
+use futures_util::{Stream, TryStreamExt, stream};
+use longshore_core::{CancelHandle, Error, Kind, Result, locked};
+use tokio::sync::mpsc;
+use tonic::Status;
+
+use crate::log::Call;
+use crate::status::{code, status};
+
+/// The batches that wait for the socket.
+const AHEAD: usize = 2;
+/// The bytes of a message that clients take without being told to.
+const MESSAGE: usize = 2 << 20;
+
+pub(crate) type Messages = Pin<Box<dyn Stream<Item = Result<FlightData, Status>> + Send>>;
+
+/// What runs for clients, so that a server that ends can stop it.
+#[derive(Default)]
+pub(crate) struct Running(Mutex<HashMap<u64, CancelHandle>>, AtomicU64);
+
+impl Running {
+    /// Stops everything.
+    pub(crate) fn cancel_all(&self) {
+        for handle in locked(&self.0).values() {
+            handle.cancel();
+        }
+    }
+
+    /// A call that is cancelled when its client leaves.
+    pub(crate) fn begin(self: &Arc<Self>) -> Guard {
+        self.adopt(CancelHandle::default())
+    }
+
+    /// The same of what has begun already.
+    pub(crate) fn adopt(self: &Arc<Self>, handle: CancelHandle) -> Guard {
+        let number = self.1.fetch_add(1, Ordering::Relaxed);
+        locked(&self.0).insert(number, handle.clone());
+        Guard { handle, number, running: self.clone(), is_armed: true }
+    }
+}
+
+/// Cancels when it is dropped.
+pub(crate) struct Guard {
+    handle: CancelHandle,
+    number: u64,
+    running: Arc<Running>,
+    is_armed: bool,
+}
+
+impl Guard {
+    pub(crate) fn handle(&self) -> CancelHandle {
+        self.handle.clone()
+    }
+
+    /// Lets go of a call that has ended, or whose result goes on.
+    pub(crate) fn disarm(mut self) {
+        self.is_armed = false;
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        locked(&self.running.0).remove(&self.number);
+        if self.is_armed {
+            self.handle.cancel();
+        }
+    }
+}
+
+/// Whether there are more rows than a result may have.
+pub(crate) fn check_rows(rows: u64, most: Option<u64>) -> Result<()> {
+    match most {
+        Some(most) if rows > most => {
+            Err(Error::new(Kind::Memory, format!("the result has more than {most} rows"))
+                .with_sqlstate("54000")
+                .with_hint("read a part of it, or have the server's limit raised"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Messages, and what ends with them.
+struct Guarded {
+    messages: Messages,
+    _guard: Guard,
+}
+
+impl Stream for Guarded {
+    type Item = Result<FlightData, Status>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.messages.as_mut().poll_next(cx)
+    }
+}
+
+fn encoded(
+    schema: SchemaRef,
+    batches: impl Stream<Item = Result<RecordBatch, FlightError>> + Send + 'static,
+) -> Messages {
+    let encoder = FlightDataEncoderBuilder::new()
+        .with_schema(schema)
+        .with_dictionary_handling(DictionaryHandling::Resend)
+        .with_max_flight_data_size(MESSAGE);
+    Box::pin(encoder.build(batches).map_err(Status::from))
+}
+
+/// The messages of one batch.
+pub(crate) fn of_batch(batch: RecordBatch) -> Messages {
+    encoded(batch.schema(), stream::iter([Ok(batch)]))
+}
+
+/// The messages of batches that a thread takes until the client has left.
+pub(crate) fn of_rows(
+    schema: SchemaRef,
+    batches: impl Iterator<Item = Result<RecordBatch>> + Send + 'static,
+    most: Option<u64>,
+    guard: Guard,
+    call: Call,
+) -> Messages {
+    let (sender, receiver) = mpsc::channel::<Result<RecordBatch, FlightError>>(AHEAD);
+    tokio::task::spawn_blocking(move || {
+        let (mut batches, mut rows) = (Some(batches), 0);
+        while let Some(batch) = batches.as_mut().and_then(Iterator::next) {
+            let batch = batch.and_then(|batch| {
+                rows += batch.num_rows() as u64;
+                check_rows(rows, most).map(|()| batch)
+            });
+            let code = batch.as_ref().err().map(code);
+            if code.is_some() {
+                // The session is free again before the client hears of the end.
+                batches = None;
+            }
+            let is_gone = sender.blocking_send(batch.map_err(|error| status(error).into())).is_err();
+            if is_gone {
+                return call.ended(Some(rows), Some(tonic::Code::Cancelled));
+            }
+            if code.is_some() {
+                return call.ended(Some(rows), code);
+            }
+        }
+        drop(batches);
+        call.ended(Some(rows), None);
+    });
+    let sent = stream::unfold(receiver, |mut receiver| async {
+        receiver.recv().await.map(|batch| (batch, receiver))
+    });
+    Box::pin(Guarded { messages: encoded(schema, sent), _guard: guard })
+}

@@ -1,0 +1,862 @@
+//! The calls of Flight: who makes them, what they ask for, and what they get.
+
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use arrow_array::RecordBatch;
+use arrow_flight::flight_service_server::FlightService;
+use arrow_flight::sql::{
+    Any, Command, CommandPreparedStatementQuery, CommandStatementIngest, CommandStatementQuery,
+    DoPutPreparedStatementResult, DoPutUpdateResult, ProstMessageExt, TicketStatementQuery,
+};
+use arrow_flight::{
+    Action, ActionType, Criteria, Empty, FlightData, FlightDescriptor, FlightEndpoint, FlightInfo,
+    HandshakeRequest, HandshakeResponse, PollInfo, PutResult, SchemaAsIpc, SchemaResult, Ticket,
+};
+use arrow_ipc::writer::IpcWriteOptions;
+use arrow_schema::{Schema, SchemaRef};
+use futures_util::{Stream, StreamExt, stream};
+use longshore_core::{
+    CancelHandle, Connection, Deadline, Direct, Error, IfExists, Kind, Params, Query, Result, TableName,
+    Value,
+};
+use longshore_source::sql::{Kind as TokenKind, SQLITE};
+use prost::Message;
+use tokio::sync::watch;
+use tonic::metadata::MetadataMap;
+use tonic::{Request, Response, Status, Streaming};
+
+use crate::Limits;
+use crate::actions::{Options, parts_of};
+use crate::auth::{Caller, Role, Users};
+use crate::cursor::CursorStatement;
+use crate::engine::{Engine, Where};
+use crate::expiring::Expiring;
+use crate::log::Log;
+use crate::metadata::Question;
+use crate::parts::{self, Part, Pending, Quota};
+use crate::reading;
+use crate::results::{Guard, Messages, Running, of_batch, of_rows};
+use crate::status::{malformed, status, unknown};
+use crate::transport::stopped;
+use crate::uploads::{self, Upload};
+
+/// The cookie that names a session, as Flight's session actions have it.
+pub(crate) const COOKIE: &str = "arrow_flight_session_id";
+/// The header that asks for a result in so many parts.
+const PARTS: &str = "longshore-parts";
+/// How often what has expired is dropped.
+const SWEEP: Duration = Duration::from_secs(1);
+/// How long a statement waits for the one before it in its transaction, whose client has just left it.
+const BEFORE: Duration = Duration::from_secs(10);
+
+/// What all calls share.
+pub(crate) struct Shared {
+    writers: Arc<Engine>,
+    readers: Arc<Engine>,
+    pub(crate) users: Option<Users>,
+    pub(crate) limits: Limits,
+    pub(crate) log: Log,
+    pub(crate) running: Arc<Running>,
+    pub(crate) results: Expiring<Pending>,
+    pub(crate) prepared: Expiring<Prepared>,
+    pub(crate) transactions: Expiring<OpenTransaction>,
+    pub(crate) savepoints: Expiring<(String, String)>,
+    pub(crate) sessions: Expiring<Options>,
+}
+
+/// A prepared statement.
+pub(crate) struct Prepared {
+    pub(crate) text: String,
+    pub(crate) transaction: Option<String>,
+    pub(crate) bound: Vec<Params>,
+}
+
+/// A transaction that a client has begun.
+pub(crate) struct OpenTransaction {
+    pub(crate) connection: Arc<Connection>,
+    /// Whose socket it came by.
+    pub(crate) peer: Option<SocketAddr>,
+}
+
+/// A part that is about to be read.
+struct Taken {
+    schema: SchemaRef,
+    part: Part,
+    reading: Arc<()>,
+}
+
+/// Who makes a call, and the session that it is made in.
+#[derive(Clone)]
+pub(crate) struct Context {
+    pub(crate) caller: Caller,
+    pub(crate) session: Option<String>,
+    pub(crate) options: Options,
+    pub(crate) peer: Option<SocketAddr>,
+}
+
+impl Shared {
+    pub(crate) fn new(
+        writers: Arc<Direct>,
+        readers: Arc<Direct>,
+        users: Option<Users>,
+        limits: Limits,
+        logs: bool,
+    ) -> Self {
+        let (sessions, time, idle) = (limits.sessions, limits.statement_time, limits.idle);
+        Self {
+            writers: Engine::new(writers, sessions, time),
+            readers: Engine::new(readers, sessions, time),
+            users,
+            limits,
+            log: Log { is_on: logs },
+            running: Arc::default(),
+            results: Expiring::new(idle),
+            prepared: Expiring::new(idle),
+            transactions: Expiring::new(idle),
+            savepoints: Expiring::new(idle),
+            sessions: Expiring::new(idle),
+        }
+    }
+
+    pub(crate) fn held(&self) -> usize {
+        self.results.len() + self.prepared.len() + self.transactions.len() + self.sessions.len()
+    }
+
+    pub(crate) fn cancel_all(&self) {
+        self.running.cancel_all();
+    }
+
+    /// Ends what clients hold.
+    pub(crate) fn close(&self) {
+        for pending in self.results.drain() {
+            pending.cancel.cancel();
+        }
+        for transaction in self.transactions.drain() {
+            transaction.connection.close();
+        }
+        self.writers.close();
+        self.readers.close();
+    }
+
+    fn engine(&self, role: Role) -> &Arc<Engine> {
+        match role {
+            Role::Writer => &self.writers,
+            Role::Reader => &self.readers,
+        }
+    }
+
+    /// Drops what no client has asked for in a long time.
+    fn sweep(&self) {
+        for pending in self.results.expired(Pending::is_being_read) {
+            pending.cancel.cancel();
+        }
+        for transaction in self.transactions.expired(|each| each.connection.transaction().is_none()) {
+            transaction.connection.close();
+        }
+        drop((
+            self.prepared.expired(|_| false),
+            self.savepoints.expired(|_| false),
+            self.sessions.expired(|_| false),
+        ));
+    }
+
+    /// Who makes a call.
+    pub(crate) fn context(
+        &self,
+        metadata: &MetadataMap,
+        peer: Option<SocketAddr>,
+    ) -> Result<Context, Status> {
+        let caller = match &self.users {
+            Some(users) => users.caller(metadata)?,
+            None => Caller { user: String::new(), role: Role::Writer },
+        };
+        let session = cookie(metadata);
+        let options =
+            session.as_ref().and_then(|id| self.sessions.with(&caller.user, id, |options| options.clone()));
+        let session = session.filter(|_| options.is_some());
+        let mut options = options.unwrap_or_default();
+        if let Some(parts) = metadata.get(PARTS) {
+            options.parts = Some(parts_of(parts.to_str().unwrap_or_default())?);
+        }
+        Ok(Context { caller, session, options, peer })
+    }
+
+    /// Where a statement of the caller's runs.
+    pub(crate) fn place(
+        &self,
+        context: &Context,
+        transaction: Option<&str>,
+        deadline: &Deadline,
+    ) -> Result<Where, Status> {
+        let engine = self.engine(context.caller.role);
+        let Some(id) = transaction else {
+            return match context.options.schema.as_deref() {
+                None => Ok(Where::Any(engine.clone())),
+                schema => engine.connection(schema, deadline).map(Where::One).map_err(status),
+            };
+        };
+        let owner = &context.caller.user;
+        let connection = self.transactions.with(owner, id, |transaction| transaction.connection.clone());
+        let connection = connection.ok_or_else(|| unknown("transaction"))?;
+        self.free(owner, id, &connection, deadline).map_err(status)?;
+        Ok(Where::One(connection))
+    }
+
+    /// A session of the caller's own.
+    pub(crate) fn connection(&self, context: &Context, deadline: &Deadline) -> Result<Arc<Connection>> {
+        self.engine(context.caller.role).connection(context.options.schema.as_deref(), deadline)
+    }
+
+    /// Waits for the statement before in a transaction: one whose rows no one has asked for ends, as does one that was left.
+    pub(crate) fn free(
+        &self,
+        owner: &str,
+        id: &str,
+        connection: &Arc<Connection>,
+        deadline: &Deadline,
+    ) -> Result<()> {
+        if connection.transaction().is_some() {
+            return Ok(());
+        }
+        let is_of =
+            |pending: &Pending| pending.transaction.as_deref() == Some(id) && pending.waits_for_reader();
+        drop(self.results.take_where(owner, is_of));
+        let waiting = deadline.at_most(BEFORE);
+        while connection.transaction().is_none() {
+            deadline.check()?;
+            waiting.check().map_err(|_| longshore_core::in_use())?;
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        Ok(())
+    }
+
+    /// The deadline of a call.
+    pub(crate) fn deadline(&self, guard: &Guard) -> Deadline {
+        self.writers.deadline(&guard.handle())
+    }
+
+    /// Does what blocks on a thread for that; a client that leaves cancels it.
+    pub(crate) async fn blocking<T: Send + 'static>(
+        self: &Arc<Self>,
+        name: &'static str,
+        context: &Context,
+        work: impl FnOnce(&Self, &Context, &Deadline) -> Result<T, Status> + Send + 'static,
+    ) -> Result<T, Status> {
+        let (guard, call) = (self.running.begin(), self.log.call(name, &context.caller.user));
+        let (shared, context, deadline) = (self.clone(), context.clone(), self.deadline(&guard));
+        let done = tokio::task::spawn_blocking(move || work(&shared, &context, &deadline)).await;
+        guard.disarm();
+        let done = done
+            .unwrap_or_else(|_| Err(Status::internal("a defect of Longshore's server: please report it")));
+        call.ended(None, done.as_ref().err().map(Status::code));
+        done
+    }
+
+    /// Runs a statement to its first rows, and keeps the rest for its reader.
+    fn run(
+        &self,
+        context: &Context,
+        text: &str,
+        bound: Vec<Params>,
+        transaction: Option<String>,
+        deadline: &Deadline,
+    ) -> Result<(SchemaRef, Vec<Ticket>), Status> {
+        if let Some(statement) = CursorStatement::of(text)
+            && let Some(done) = self.over_cursor(context, statement, transaction.as_deref(), deadline)?
+        {
+            return Ok(done);
+        }
+        let mut pending =
+            self.pending(context, text, bound, transaction.as_deref(), context.options.parts, deadline)?;
+        pending.transaction = transaction;
+        self.kept(context, pending)
+    }
+
+    /// Keeps a result for its readers.
+    fn kept(&self, context: &Context, pending: Pending) -> Result<(SchemaRef, Vec<Ticket>), Status> {
+        let (schema, count) = (pending.schema.clone(), pending.parts.len());
+        let handle = self.results.keep(&context.caller.user, pending).map_err(status)?;
+        Ok((schema, (1..=count).map(|part| ticket(&handle, part)).collect()))
+    }
+
+    /// Runs a statement to its first rows, which come whole or in parts.
+    fn pending(
+        &self,
+        context: &Context,
+        text: &str,
+        bound: Vec<Params>,
+        transaction: Option<&str>,
+        parts: Option<usize>,
+        deadline: &Deadline,
+    ) -> Result<Pending, Status> {
+        let place = self.place(context, transaction, deadline)?;
+        let rows = place.run(text, bound, deadline).map_err(status)?;
+        let (schema, cancel) = (rows.batches.schema(), rows.cancel.clone());
+        let parts = match parts {
+            Some(count) if rows.batches.done().is_none() => {
+                let Limits { part_memory, part_disk, rows: most, .. } = self.limits;
+                parts::divided(rows, count, Quota { memory: part_memory, disk: part_disk, rows: most })
+                    .map_err(status)?
+            }
+            _ => vec![Part::Whole(rows)],
+        };
+        Ok(Pending::new(schema, parts, cancel))
+    }
+
+    /// The columns of a statement over a cursor with parts, where a text is one.
+    fn cursor_schema(&self, context: &Context, text: &str) -> Option<SchemaRef> {
+        let (name, is_fetch) = match CursorStatement::of(text)? {
+            CursorStatement::Declare { .. } => return Some(Arc::new(Schema::empty())),
+            CursorStatement::Fetch { name, .. } => (name, true),
+            CursorStatement::Close { name } => (name, false),
+        };
+        let owner = &context.caller.user;
+        let handle = self.results.find_all(owner, |pending| pending.cursor.as_ref() == Some(&name)).pop()?;
+        let schema = self.results.with(owner, &handle, |pending| pending.schema.clone())?;
+        Some(if is_fetch { schema } else { Arc::new(Schema::empty()) })
+    }
+
+    /// Does what a statement over a cursor with parts says; nothing where there is no such cursor, for the source may have it.
+    fn over_cursor(
+        &self,
+        context: &Context,
+        statement: CursorStatement,
+        transaction: Option<&str>,
+        deadline: &Deadline,
+    ) -> Result<Option<(SchemaRef, Vec<Ticket>)>, Status> {
+        let owner = &context.caller.user;
+        let find = |name: &str| {
+            self.results.find_all(owner, |pending| pending.cursor.as_deref() == Some(name)).pop()
+        };
+        let nothing = || {
+            let pending =
+                Pending::new(Arc::new(Schema::empty()), vec![Part::Nothing], CancelHandle::default());
+            self.kept(context, pending).map(Some)
+        };
+        match statement {
+            CursorStatement::Declare { name, query, parts } => {
+                let parts = parts_of(&parts)?;
+                if find(&name).is_some() {
+                    let error = Error::programming(format!("there is a cursor {name} already"))
+                        .with_sqlstate("42P03");
+                    return Err(status(error.with_hint("CLOSE it first, or give another name")));
+                }
+                let mut pending =
+                    self.pending(context, &query, Vec::new(), transaction, Some(parts), deadline)?;
+                pending.cursor = Some(name);
+                pending.transaction = transaction.map(str::to_owned);
+                self.kept(context, pending)?;
+                nothing()
+            }
+            CursorStatement::Fetch { name, part } => {
+                let Some(handle) = find(&name) else { return Ok(None) };
+                let unread = |pending: &mut Pending| {
+                    let part = pending
+                        .parts
+                        .get(part.wrapping_sub(1))
+                        .ok_or_else(|| unknown("part of the cursor"))?;
+                    part.as_ref().map(|_| pending.schema.clone()).ok_or_else(read_already)
+                };
+                let schema = self.results.with(owner, &handle, unread).ok_or_else(|| unknown("cursor"))??;
+                Ok(Some((schema, vec![ticket(&handle, part)])))
+            }
+            CursorStatement::Close { name } => {
+                let Some(handle) = find(&name) else { return Ok(None) };
+                if let Some(pending) = self.results.take(owner, &handle) {
+                    pending.cancel.cancel();
+                }
+                nothing()
+            }
+        }
+    }
+
+    /// Takes the part of a result that a ticket names.
+    fn take(&self, context: &Context, ticket: &TicketStatementQuery) -> Result<Taken, Status> {
+        let (handle, part) = split_handle(&ticket.statement_handle)?;
+        let owner = &context.caller.user;
+        let take = |pending: &mut Pending| -> Result<_, Status> {
+            let part = pending.parts.get_mut(part - 1).ok_or_else(|| unknown("part of the result"))?;
+            let part = part.take().ok_or_else(read_already)?;
+            Ok(Taken { schema: pending.schema.clone(), part, reading: pending.reading.clone() })
+        };
+        let taken = self.results.with(owner, &handle, take).ok_or_else(|| unknown("result"))??;
+        // A whole result is gone with its one reader; of parts, a second reader is told.
+        if !matches!(taken.part, Part::Queue(_)) {
+            self.results.take(owner, &handle);
+        }
+        Ok(taken)
+    }
+
+    /// Stops the statement whose result a ticket is of; whether it was there.
+    pub(crate) fn cancel(&self, context: &Context, info: &FlightInfo) -> Result<bool, Status> {
+        let mut is_known = false;
+        for ticket in info.endpoint.iter().filter_map(|endpoint| endpoint.ticket.as_ref()) {
+            let Ok(Command::TicketStatementQuery(ticket)) = command(&ticket.ticket) else { continue };
+            let (handle, _) = split_handle(&ticket.statement_handle)?;
+            if let Some(pending) = self.results.take(&context.caller.user, &handle) {
+                pending.cancel.cancel();
+                is_known = true;
+            }
+        }
+        Ok(is_known)
+    }
+
+    fn prepared(
+        &self,
+        context: &Context,
+        handle: &[u8],
+    ) -> Result<(String, Vec<Params>, Option<String>), Status> {
+        let found = self.prepared.with(&context.caller.user, &handle_text(handle)?, |prepared| {
+            (prepared.text.clone(), prepared.bound.clone(), prepared.transaction.clone())
+        });
+        let (text, bound, transaction) = found.ok_or_else(|| unknown("prepared statement"))?;
+        let is_open = |id: &String| self.transactions.with(&context.caller.user, id, |_| ()).is_some();
+        let transaction = match transaction {
+            Some(id) if !is_open(&id) => self.following(context)?,
+            open => open,
+        };
+        Ok((text, bound, transaction))
+    }
+
+    /// The transaction after the one in which a statement was prepared: clients run it again in the next of the same socket.
+    fn following(&self, context: &Context) -> Result<Option<String>, Status> {
+        let is_of = |transaction: &OpenTransaction| transaction.peer == context.peer;
+        let mut open = self.transactions.find_all(&context.caller.user, is_of);
+        if open.len() > 1 {
+            // In another, it would neither see the client's changes nor be undone with them.
+            return Err(Status::failed_precondition(
+                "the transaction that the statement was prepared in is over: prepare it again, by another cursor",
+            ));
+        }
+        Ok(open.pop())
+    }
+
+    /// Writes an upload into a table.
+    fn ingest(
+        &self,
+        context: &Context,
+        asked: CommandStatementIngest,
+        upload: Upload,
+        deadline: &Deadline,
+    ) -> Result<u64, Status> {
+        if context.caller.role == Role::Reader {
+            return Err(status(reading::refused()));
+        }
+        let transaction = asked.transaction_id.as_deref().map(handle_text).transpose()?;
+        let place = self.place(context, transaction.as_deref(), deadline)?;
+        let schema = upload.schema.ok_or_else(|| malformed("no rows were sent"))?;
+        let written = || {
+            if let Some(catalog) = asked.catalog.as_deref().filter(|catalog| !catalog.is_empty()) {
+                let current = place.current(deadline)?.catalog;
+                if current.as_deref().unwrap_or_default() != catalog {
+                    return Err(Error::new(
+                        Kind::NotSupported,
+                        format!("{catalog:?} is not the current catalog"),
+                    )
+                    .with_hint("leave the catalog out"));
+                }
+            }
+            let schema_name = match asked.schema.filter(|schema| !schema.is_empty()) {
+                _ if asked.temporary => Some(place.temporary_schema(deadline)?),
+                name => name,
+            };
+            let table = TableName { schema: schema_name, table: asked.table };
+            let (creates, exists) = asked
+                .table_definition_options
+                .map_or((0, 0), |definition| (definition.if_not_exist, definition.if_exists));
+            // The numbers of TableNotExistOption and TableExistsOption.
+            let if_exists = match (creates, exists) {
+                (_, 3) => IfExists::Replace,
+                (1, 2) if !place.has_table(&table, deadline)? => IfExists::Fail,
+                (_, 2) => IfExists::Append,
+                _ => IfExists::Fail,
+            };
+            place.write(table, if_exists, schema, upload.batches, deadline)
+        };
+        written().map_err(status)
+    }
+
+    /// Runs a statement for what it changes, with each set of the upload's parameters where there are some.
+    fn update(
+        &self,
+        context: &Context,
+        text: &str,
+        transaction: Option<&str>,
+        sets: Option<Upload>,
+        deadline: &Deadline,
+    ) -> Result<i64, Status> {
+        if let Some(statement) = CursorStatement::of(text)
+            && self.over_cursor(context, statement, transaction, deadline)?.is_some()
+        {
+            return Ok(-1);
+        }
+        let place = self.place(context, transaction, deadline)?;
+        let has_columns =
+            |upload: &Upload| upload.schema.as_ref().is_some_and(|schema| !schema.fields().is_empty());
+        let changed = match sets.filter(has_columns) {
+            Some(upload) => place.update_many(text, upload.batches.sets(), deadline),
+            None => place.update(text, deadline),
+        };
+        let changed = changed.map_err(status)?;
+        Ok(changed.and_then(|rows| i64::try_from(rows).ok()).unwrap_or(-1))
+    }
+
+    /// The columns of what a statement returns; none of one without rows, or whose source knows them only once it has run.
+    pub(crate) fn described(
+        &self,
+        context: &Context,
+        place: &Where,
+        text: &str,
+        deadline: &Deadline,
+    ) -> Result<SchemaRef> {
+        if let Some(schema) = self.cursor_schema(context, text) {
+            return Ok(schema);
+        }
+        let described = place.describe(Query::new(text), deadline).or_else(|error| {
+            // A source may describe no statement without its parameters.
+            let count = place
+                .parameters(text, deadline)
+                .map_or_else(|_| placeholders(text), |parameters| parameters.fields().len());
+            if count == 0 {
+                return Err(error);
+            }
+            let params = Params::Positional(vec![Value::Null; count]);
+            place.describe(Query { text: text.to_owned(), params }, deadline)
+        });
+        match described {
+            Err(error)
+                if error.kind() == Kind::NotSupported
+                    || error.message().starts_with("the statement returns no rows") =>
+            {
+                Ok(Arc::new(Schema::empty()))
+            }
+            described => described,
+        }
+    }
+}
+
+/// How many question marks are places of parameters.
+fn placeholders(text: &str) -> usize {
+    SQLITE.tokens(text).iter().filter(|token| token.kind == TokenKind::Parameter).count()
+}
+
+/// Drops what has expired, until the server is to stop.
+pub(crate) async fn sweep(shared: Arc<Shared>, mut stopping: watch::Receiver<bool>) {
+    loop {
+        tokio::select! {
+            () = stopped(&mut stopping) => return,
+            () = tokio::time::sleep(SWEEP) => {
+                let shared = shared.clone();
+                let _ = tokio::task::spawn_blocking(move || shared.sweep()).await;
+            }
+        }
+    }
+}
+
+fn cookie(metadata: &MetadataMap) -> Option<String> {
+    let cookies = metadata.get_all("cookie").iter().filter_map(|value| value.to_str().ok());
+    let pairs = cookies.flat_map(|value| value.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    pairs.into_iter().find(|(name, _)| *name == COOKIE).map(|(_, id)| id.trim_matches('"').to_owned())
+}
+
+pub(crate) fn handle_text(handle: &[u8]) -> Result<String, Status> {
+    std::str::from_utf8(handle)
+        .map(str::to_owned)
+        .map_err(|_| malformed("a handle is not one of this server's"))
+}
+
+/// A result's handle, and the number of the part.
+fn split_handle(handle: &[u8]) -> Result<(String, usize), Status> {
+    let text = handle_text(handle)?;
+    let (result, part) =
+        text.split_once('/').ok_or_else(|| malformed("a handle is not one of this server's"))?;
+    let part =
+        part.parse().ok().filter(|part| *part > 0).ok_or_else(|| malformed("a part has a number from 1"))?;
+    Ok((result.to_owned(), part))
+}
+
+fn command(bytes: &[u8]) -> Result<Command, Status> {
+    let any = Any::decode(bytes).map_err(malformed)?;
+    Command::try_from(any).map_err(malformed)
+}
+
+fn question(command: Command) -> Result<Question, Status> {
+    Ok(match command {
+        Command::CommandGetCatalogs(asked) => Question::Catalogs(asked),
+        Command::CommandGetDbSchemas(asked) => Question::Schemas(asked),
+        Command::CommandGetTables(asked) => Question::Tables(asked),
+        Command::CommandGetTableTypes(asked) => Question::TableTypes(asked),
+        Command::CommandGetPrimaryKeys(asked) => Question::PrimaryKeys(asked),
+        Command::CommandGetImportedKeys(asked) => Question::ImportedKeys(asked),
+        Command::CommandGetExportedKeys(asked) => Question::ExportedKeys(asked),
+        Command::CommandGetCrossReference(asked) => Question::CrossReference(asked),
+        Command::CommandGetXdbcTypeInfo(asked) => Question::Types(asked),
+        Command::CommandGetSqlInfo(asked) => Question::Info(asked),
+        Command::CommandStatementSubstraitPlan(_) => {
+            return Err(Status::unimplemented("the server runs SQL, and no Substrait plans"));
+        }
+        other => return Err(malformed(format!("{} is not asked here", other.type_url()))),
+    })
+}
+
+fn info(schema: &Schema, tickets: Vec<Ticket>, descriptor: FlightDescriptor) -> Result<FlightInfo, Status> {
+    let is_ordered = tickets.len() == 1;
+    let mut info = FlightInfo::new().try_with_schema(schema).map_err(malformed)?.with_descriptor(descriptor);
+    for ticket in tickets {
+        info = info.with_endpoint(FlightEndpoint::new().with_ticket(ticket));
+    }
+    Ok(info.with_total_records(-1).with_total_bytes(-1).with_ordered(is_ordered))
+}
+
+fn ticket(handle: &str, part: usize) -> Ticket {
+    let statement_handle = format!("{handle}/{part}").into();
+    Ticket::new(TicketStatementQuery { statement_handle }.as_any().encode_to_vec())
+}
+
+fn read_already() -> Status {
+    Status::failed_precondition(
+        "the part of the result has been read: each is read once; run the query again",
+    )
+}
+
+fn put(message: &impl Message) -> Response<Replies<PutResult>> {
+    let result = PutResult { app_metadata: message.encode_to_vec().into() };
+    Response::new(Box::pin(stream::iter([Ok(result)])))
+}
+
+pub(crate) type Replies<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
+
+/// The service.
+#[derive(Clone)]
+pub(crate) struct Service(pub(crate) Arc<Shared>);
+
+impl Service {
+    /// The caller, whose password takes a while to be checked.
+    pub(crate) async fn context<T>(&self, request: &Request<T>) -> Result<Context, Status> {
+        let (shared, metadata, peer) = (self.0.clone(), request.metadata().clone(), request.remote_addr());
+        let found = if shared.users.is_some() {
+            let checked = tokio::task::spawn_blocking(move || shared.context(&metadata, peer)).await;
+            checked.map_err(|_| Status::internal("a defect of Longshore's server: please report it"))?
+        } else {
+            shared.context(&metadata, peer)
+        };
+        found.inspect_err(|_| self.0.log.refused(peer))
+    }
+
+    async fn flight_info(&self, request: Request<FlightDescriptor>) -> Result<FlightInfo, Status> {
+        let context = self.context(&request).await?;
+        let descriptor = request.into_inner();
+        match command(&descriptor.cmd)? {
+            Command::CommandStatementQuery(CommandStatementQuery { query, transaction_id }) => {
+                let transaction = transaction_id.as_deref().map(handle_text).transpose()?;
+                let run = move |shared: &Shared, context: &Context, deadline: &Deadline| {
+                    shared.run(context, &query, Vec::new(), transaction, deadline)
+                };
+                let (schema, tickets) = self.0.blocking("statement", &context, run).await?;
+                info(&schema, tickets, descriptor)
+            }
+            Command::CommandPreparedStatementQuery(asked) => {
+                let run = move |shared: &Shared, context: &Context, deadline: &Deadline| {
+                    let handle = &asked.prepared_statement_handle;
+                    let (text, bound, transaction) = shared.prepared(context, handle)?;
+                    shared.run(context, &text, bound, transaction, deadline)
+                };
+                let (schema, tickets) = self.0.blocking("prepared statement", &context, run).await?;
+                info(&schema, tickets, descriptor)
+            }
+            other => {
+                let schema = question(other)?.schema();
+                let ticket = Ticket::new(descriptor.cmd.clone());
+                info(&schema, vec![ticket], descriptor)
+            }
+        }
+    }
+
+    async fn schema(&self, request: Request<FlightDescriptor>) -> Result<SchemaRef, Status> {
+        let context = self.context(&request).await?;
+        let (text, transaction) = match command(&request.get_ref().cmd)? {
+            Command::CommandStatementQuery(asked) => (asked.query, asked.transaction_id),
+            Command::CommandPreparedStatementQuery(asked) => {
+                let (text, _, transaction) = self.0.prepared(&context, &asked.prepared_statement_handle)?;
+                (text, transaction.map(Into::into))
+            }
+            other => return Ok(question(other)?.schema()),
+        };
+        let transaction = transaction.as_deref().map(handle_text).transpose()?;
+        let describe = move |shared: &Shared, context: &Context, deadline: &Deadline| {
+            let place = shared.place(context, transaction.as_deref(), deadline)?;
+            shared.described(context, &place, &text, deadline).map_err(status)
+        };
+        self.0.blocking("schema", &context, describe).await
+    }
+
+    fn rows(&self, context: &Context, ticket: &TicketStatementQuery) -> Result<Messages, Status> {
+        let Taken { schema, part, reading } = self.0.take(context, ticket)?;
+        let call = self.0.log.call("rows", &context.caller.user);
+        Ok(match part {
+            Part::Whole(rows) => {
+                let guard = self.0.running.adopt(rows.cancel);
+                of_rows(schema, rows.batches, self.0.limits.rows, guard, call)
+            }
+            Part::Queue(reader) => {
+                // A reader that leaves ends its own part alone.
+                let guard = self.0.running.begin();
+                let batches = reader.under(self.0.deadline(&guard)).inspect(move |_| _ = &reading);
+                of_rows(schema, batches, self.0.limits.rows, guard, call)
+            }
+            Part::Nothing => of_batch(RecordBatch::new_empty(schema)),
+        })
+    }
+}
+
+#[tonic::async_trait]
+impl FlightService for Service {
+    type HandshakeStream = Replies<HandshakeResponse>;
+    type ListFlightsStream = Replies<FlightInfo>;
+    type DoGetStream = Messages;
+    type DoPutStream = Replies<PutResult>;
+    type DoActionStream = Replies<arrow_flight::Result>;
+    type ListActionsStream = Replies<ActionType>;
+    type DoExchangeStream = Messages;
+
+    async fn handshake(
+        &self,
+        request: Request<Streaming<HandshakeRequest>>,
+    ) -> Result<Response<Self::HandshakeStream>, Status> {
+        let context = self.context(&request).await?;
+        let payload = HandshakeResponse::default();
+        let mut response: Response<Self::HandshakeStream> =
+            Response::new(Box::pin(stream::iter([Ok(payload)])));
+        if let Some(users) = &self.0.users {
+            let token = format!("Bearer {}", users.token(&context.caller).map_err(status)?);
+            let token = token.parse().map_err(|_| Status::internal("a token is not a header"))?;
+            response.metadata_mut().insert("authorization", token);
+        }
+        Ok(response)
+    }
+
+    async fn list_flights(
+        &self,
+        request: Request<Criteria>,
+    ) -> Result<Response<Self::ListFlightsStream>, Status> {
+        self.context(&request).await?;
+        Ok(Response::new(Box::pin(stream::empty())))
+    }
+
+    async fn get_flight_info(
+        &self,
+        request: Request<FlightDescriptor>,
+    ) -> Result<Response<FlightInfo>, Status> {
+        self.flight_info(request).await.map(Response::new)
+    }
+
+    async fn poll_flight_info(
+        &self,
+        request: Request<FlightDescriptor>,
+    ) -> Result<Response<PollInfo>, Status> {
+        let info = self.flight_info(request).await?;
+        // Without a descriptor it is complete.
+        Ok(Response::new(PollInfo {
+            info: Some(info),
+            flight_descriptor: None,
+            progress: Some(1.0),
+            expiration_time: None,
+        }))
+    }
+
+    async fn get_schema(&self, request: Request<FlightDescriptor>) -> Result<Response<SchemaResult>, Status> {
+        let schema = self.schema(request).await?;
+        let options = IpcWriteOptions::default();
+        SchemaAsIpc::new(&schema, &options).try_into().map(Response::new).map_err(malformed)
+    }
+
+    async fn do_get(&self, request: Request<Ticket>) -> Result<Response<Self::DoGetStream>, Status> {
+        let context = self.context(&request).await?;
+        match command(&request.get_ref().ticket)? {
+            Command::TicketStatementQuery(ticket) => self.rows(&context, &ticket).map(Response::new),
+            other => {
+                let asked = question(other)?;
+                let answer = move |shared: &Shared, context: &Context, deadline: &Deadline| {
+                    let place = shared.place(context, None, deadline)?;
+                    asked.answer(&place, context.caller.role == Role::Reader, deadline).map_err(status)
+                };
+                let batch = self.0.blocking("metadata", &context, answer).await?;
+                Ok(Response::new(of_batch(batch)))
+            }
+        }
+    }
+
+    async fn do_put(
+        &self,
+        request: Request<Streaming<FlightData>>,
+    ) -> Result<Response<Self::DoPutStream>, Status> {
+        let context = self.context(&request).await?;
+        let upload = uploads::open(request.into_inner(), self.0.limits.idle).await?;
+        match command(&upload.descriptor.cmd)? {
+            Command::CommandStatementUpdate(asked) => {
+                let transaction = asked.transaction_id.as_deref().map(handle_text).transpose()?;
+                let update = move |shared: &Shared, context: &Context, deadline: &Deadline| {
+                    shared.update(context, &asked.query, transaction.as_deref(), None, deadline)
+                };
+                let record_count = self.0.blocking("update", &context, update).await?;
+                Ok(put(&DoPutUpdateResult { record_count }))
+            }
+            Command::CommandPreparedStatementUpdate(asked) => {
+                let update = move |shared: &Shared, context: &Context, deadline: &Deadline| {
+                    let (text, _, transaction) =
+                        shared.prepared(context, &asked.prepared_statement_handle)?;
+                    shared.update(context, &text, transaction.as_deref(), Some(upload), deadline)
+                };
+                let record_count = self.0.blocking("prepared update", &context, update).await?;
+                Ok(put(&DoPutUpdateResult { record_count }))
+            }
+            Command::CommandPreparedStatementQuery(CommandPreparedStatementQuery {
+                prepared_statement_handle,
+            }) => {
+                let handle = handle_text(&prepared_statement_handle)?;
+                let bind = move |shared: &Shared, context: &Context, _: &Deadline| {
+                    let sets: Result<Vec<_>> = upload.batches.sets().collect();
+                    let bound: Vec<Params> = sets.map_err(status)?.into_iter().flatten().collect();
+                    let user = &context.caller.user;
+                    let kept = shared.prepared.with(user, &handle, |prepared| prepared.bound = bound);
+                    kept.ok_or_else(|| unknown("prepared statement"))
+                };
+                self.0.blocking("parameters", &context, bind).await?;
+                let prepared_statement_handle = Some(prepared_statement_handle);
+                Ok(put(&DoPutPreparedStatementResult { prepared_statement_handle }))
+            }
+            Command::CommandStatementIngest(asked) => {
+                let ingest = move |shared: &Shared, context: &Context, deadline: &Deadline| {
+                    shared.ingest(context, asked, upload, deadline)
+                };
+                let rows = self.0.blocking("ingest", &context, ingest).await?;
+                Ok(put(&DoPutUpdateResult { record_count: i64::try_from(rows).unwrap_or(-1) }))
+            }
+            other => Err(malformed(format!("{} is not put", other.type_url()))),
+        }
+    }
+
+    async fn do_action(&self, request: Request<Action>) -> Result<Response<Self::DoActionStream>, Status> {
+        let context = self.context(&request).await?;
+        self.act(context, request.into_inner()).await
+    }
+
+    async fn list_actions(
+        &self,
+        request: Request<Empty>,
+    ) -> Result<Response<Self::ListActionsStream>, Status> {
+        self.context(&request).await?;
+        Ok(Response::new(stream::iter(crate::actions::known()).map(Ok).boxed()))
+    }
+
+    async fn do_exchange(
+        &self,
+        request: Request<Streaming<FlightData>>,
+    ) -> Result<Response<Self::DoExchangeStream>, Status> {
+        self.context(&request).await?;
+        Err(Status::unimplemented("Flight SQL has no DoExchange"))
+    }
+}

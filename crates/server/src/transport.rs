@@ -1,0 +1,192 @@
+//! Sockets: where the server listens, TLS, and how many connections there are.
+
+use std::net::IpAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use arrow_flight::flight_service_server::FlightServiceServer;
+use longshore_core::{Error, Result};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::Runtime;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::codec::CompressionEncoding;
+use tonic::transport::server::{Connected, Router, TcpConnectInfo};
+use tonic::transport::{Certificate, Identity, Server, ServerTlsConfig};
+
+use crate::service::{Service, Shared};
+use crate::{Place, Tls};
+
+/// How often a silent client is asked whether it is there, and how long its answer may take.
+const PING: Duration = Duration::from_secs(30);
+const PONG: Duration = Duration::from_secs(20);
+/// The bytes that are on their way to a client of one stream, and of all of one connection's.
+const WINDOW: u32 = 4 << 20;
+
+/// Fails for a place that strangers could reach without TLS and users.
+pub(crate) fn check(place: &Place) -> Result<()> {
+    let is_loopback =
+        place.host == "localhost" || place.host.parse().is_ok_and(|host: IpAddr| host.is_loopback());
+    if is_loopback || place.insecure || (place.tls.is_some() && place.users.is_some()) {
+        return Ok(());
+    }
+    Err(Error::interface(format!(
+        "others than this machine could connect to {} without TLS and a password",
+        place.host
+    ))
+    .with_hint("give tls and users, listen on 127.0.0.1, or say that it may be insecure"))
+}
+
+/// Listens at a place.
+pub(crate) async fn listener(place: &Place) -> Result<TcpListener> {
+    let (host, port) = (place.host.as_str(), place.port);
+    TcpListener::bind((host, port)).await.map_err(|error| {
+        Error::operational(format!("the server cannot listen on {host}:{port}: {error}"))
+            .with_hint("another server may have the port: give another one, or 0 for any that is free")
+    })
+}
+
+fn pem(path: &std::path::Path, what: &str) -> Result<Vec<u8>> {
+    std::fs::read(path)
+        .map_err(|error| Error::operational(format!("the {what} {} cannot be read: {error}", path.display())))
+}
+
+fn tls(files: &Tls) -> Result<ServerTlsConfig> {
+    let identity = Identity::from_pem(pem(&files.certificate, "certificate")?, pem(&files.key, "key")?);
+    let config = ServerTlsConfig::new().identity(identity);
+    Ok(match &files.client_authority {
+        Some(authority) => config.client_ca_root(Certificate::from_pem(pem(authority, "authority")?)),
+        None => config,
+    })
+}
+
+/// What answers the calls of clients.
+pub(crate) fn router(
+    place: &Place,
+    message: usize,
+    shared: &Arc<Shared>,
+    runtime: &Runtime,
+) -> Result<Router> {
+    let (reporter, health) = tonic_health::server::health_reporter();
+    runtime.block_on(reporter.set_serving::<FlightServiceServer<Service>>());
+    let flight = FlightServiceServer::new(Service(shared.clone()))
+        .max_decoding_message_size(message)
+        .max_encoding_message_size(usize::MAX)
+        .accept_compressed(CompressionEncoding::Gzip)
+        .accept_compressed(CompressionEncoding::Zstd);
+    let mut server = Server::builder()
+        .http2_keepalive_interval(Some(PING))
+        .http2_keepalive_timeout(Some(PONG))
+        .initial_stream_window_size(WINDOW)
+        .initial_connection_window_size(WINDOW);
+    if let Some(files) = &place.tls {
+        server = server.tls_config(tls(files)?).map_err(|error| {
+            Error::interface(format!("the certificate and its key cannot be used: {error}"))
+                .with_hint("give PEM files, the server's certificate first in its chain, and its own key")
+        })?;
+    }
+    Ok(server.add_service(health).add_service(flight))
+}
+
+/// Serves the connections of `listener`, at most so many at once, until it is to stop and the last call has ended.
+pub(crate) async fn serve(
+    router: Router,
+    listener: TcpListener,
+    connections: usize,
+    mut stopping: watch::Receiver<bool>,
+) -> Result<(), tonic::transport::Error> {
+    let (sender, incoming) = mpsc::channel(1);
+    let until = stopping.clone();
+    tokio::spawn(accept(listener, Arc::new(Semaphore::new(connections)), sender, until));
+    let end = async move { stopped(&mut stopping).await };
+    router.serve_with_incoming_shutdown(ReceiverStream::new(incoming), end).await
+}
+
+/// Waits until the server is to stop.
+pub(crate) async fn stopped(stopping: &mut watch::Receiver<bool>) {
+    // One whose owner is gone has stopped, too.
+    drop(stopping.wait_for(|stop| *stop).await);
+}
+
+async fn accept(
+    listener: TcpListener,
+    room: Arc<Semaphore>,
+    sender: mpsc::Sender<std::io::Result<Counted>>,
+    mut stopping: watch::Receiver<bool>,
+) {
+    loop {
+        // One that is too many waits in the system's queue.
+        let next = async {
+            let permit = room.clone().acquire_owned().await.map_err(std::io::Error::other)?;
+            let (stream, _) = listener.accept().await?;
+            stream.set_nodelay(true)?;
+            std::io::Result::Ok(Counted { stream, _permit: permit })
+        };
+        tokio::select! {
+            () = stopped(&mut stopping) => return,
+            accepted = next => {
+                // A client that is gone before it was served is not an error of the server's.
+                let Ok(connection) = accepted else {
+                    tokio::time::sleep(Duration::from_millis(10)).await;
+                    continue;
+                };
+                if sender.send(Ok(connection)).await.is_err() {
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/// A connection, which counts for as long as it lives.
+pub(crate) struct Counted {
+    stream: TcpStream,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Connected for Counted {
+    type ConnectInfo = TcpConnectInfo;
+
+    fn connect_info(&self) -> TcpConnectInfo {
+        self.stream.connect_info()
+    }
+}
+
+impl AsyncRead for Counted {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<std::io::Result<()>> {
+        Pin::new(&mut self.get_mut().stream).poll_read(cx, buf)
+    }
+}
+
+impl AsyncWrite for Counted {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<std::io::Result<usize>> {
+        Pin::new(&mut self.get_mut().stream).poll_write(cx, buf)
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
+        Pin::new(&mut self.get_mut().stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
+        Pin::new(&mut self.get_mut().stream).poll_shutdown(cx)
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[std::io::IoSlice<'_>],
+    ) -> Poll<std::io::Result<usize>> {
+        Pin::new(&mut self.get_mut().stream).poll_write_vectored(cx, bufs)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+}

@@ -1,0 +1,1 @@
+"""The Flight SQL server: what others' clients do with it, and what no one can."""

@@ -1,0 +1,177 @@
+"""What ADBC's driver for Flight SQL does with a server of ours, whatever is served."""
+
+import threading
+import uuid
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from adbc_driver_manager import ProgrammingError
+
+import longshore
+from tests.flight_server.conftest import BERTHS, Connect, client
+
+Place = Callable[[int], str]
+
+
+@pytest.fixture
+def table(connect: Connect) -> Iterator[str]:
+    """Give the name of a table that goes with what was made by it."""
+    name = f"boats_{uuid.uuid4().hex[:8]}"
+    yield name
+    with connect().cursor() as cursor:
+        cursor.adbc_statement.set_sql_query(f"DROP TABLE IF EXISTS {name}")
+        cursor.adbc_statement.execute_update()
+
+
+def rows(connection: Any, query: str, params: Any = None) -> list[tuple[Any, ...]]:
+    """Run a query by a cursor of its own."""
+    with connection.cursor() as cursor:
+        cursor.execute(query, params)
+        found: list[tuple[Any, ...]] = cursor.fetchall()
+        return found
+
+
+def update(connection: Any, statement: str) -> int:
+    """Run a statement for the rows that it changes."""
+    with connection.cursor() as cursor:
+        cursor.adbc_statement.set_sql_query(statement)
+        changed: int = cursor.adbc_statement.execute_update()
+        return changed
+
+
+def test_a_result_comes_with_its_schema(connect: Connect) -> None:
+    with connect().cursor() as cursor:
+        cursor.execute("SELECT berth, name FROM berths ORDER BY berth")
+        assert cursor.fetch_arrow_table().cast(BERTHS.schema) == BERTHS
+        schema = cursor.adbc_execute_schema("SELECT berth, name FROM berths")
+        assert (schema.names, schema.types) == (BERTHS.schema.names, BERTHS.schema.types)
+
+
+def test_a_result_without_rows_has_its_columns(connect: Connect) -> None:
+    with connect().cursor() as cursor:
+        cursor.execute("SELECT berth, name FROM berths WHERE berth < 0")
+        found = cursor.fetch_arrow_table()
+    assert (found.num_rows, found.schema.types) == (0, BERTHS.schema.types)
+
+
+def test_parameters_are_bound(connect: Connect, place: Place) -> None:
+    query = f"SELECT name FROM berths WHERE berth = {place(1)} OR name = {place(2)} ORDER BY berth"
+    assert rows(connect(), query, (3, "quay 7")) == [("quay 3",), ("quay 7",)]
+
+
+def test_each_set_of_parameters_is_a_part_of_the_result(connect: Connect, place: Place) -> None:
+    with connect().cursor() as cursor:
+        cursor.adbc_statement.set_sql_query(f"SELECT name FROM berths WHERE berth = {place(1)}")
+        cursor.adbc_statement.prepare()
+        cursor.adbc_statement.bind_stream(pa.table({"berth": [2, 5]}).to_reader())
+        handle, _ = cursor.adbc_statement.execute_query()
+        found = pa.RecordBatchReader.from_stream(handle).read_all()
+    assert found["name"].to_pylist() == ["quay 2", "quay 5"]
+
+
+def test_changes_are_counted(connect: Connect, place: Place, table: str) -> None:
+    connection = connect()
+    with connection.cursor() as cursor:
+        cursor.execute(f"CREATE TABLE {table} (boat BIGINT PRIMARY KEY, name VARCHAR(20))")
+        cursor.executemany(f"INSERT INTO {table} VALUES ({place(1)}, {place(2)})", [(1, "Ada"), (2, "Bo"), (3, None)])
+        assert cursor.rowcount == 3
+    assert update(connection, f"UPDATE {table} SET name = 'Cy' WHERE boat > 1") == 2
+    assert rows(connection, f"SELECT boat, name FROM {table} ORDER BY boat") == [(1, "Ada"), (2, "Cy"), (3, "Cy")]
+
+
+def test_many_changes_are_all_or_none(connect: Connect, place: Place, table: str) -> None:
+    connection = connect()
+    update(connection, f"CREATE TABLE {table} (boat BIGINT PRIMARY KEY)")
+    with connection.cursor() as cursor, pytest.raises(Exception, match=r"(?i)unique|duplicate|constraint|key"):
+        cursor.executemany(f"INSERT INTO {table} VALUES ({place(1)})", [(1,), (2,), (1,)])
+    assert rows(connection, f"SELECT count(*) FROM {table}") == [(0,)]
+
+
+def test_a_transaction_is_rolled_back_or_committed(connect: Connect, table: str) -> None:
+    update(connect(), f"CREATE TABLE {table} (boat BIGINT)")
+    writer, reader = connect(autocommit=False), connect()
+    with writer.cursor() as cursor:
+        cursor.execute(f"INSERT INTO {table} VALUES (1)")
+        assert rows(writer, f"SELECT count(*) FROM {table}") == [(1,)]
+        assert rows(reader, f"SELECT count(*) FROM {table}") == [(0,)]
+        writer.rollback()
+        # The driver runs the statement that it has prepared in the transaction before.
+        cursor.execute(f"INSERT INTO {table} VALUES (1)")
+        writer.commit()
+    assert rows(reader, f"SELECT count(*) FROM {table}") == [(1,)]
+
+
+def test_a_result_that_is_not_read_leaves_the_transaction_free(connect: Connect) -> None:
+    connection = connect(autocommit=False)
+    with connection.cursor() as left, connection.cursor() as other:
+        left.execute("SELECT berth FROM berths")
+        other.execute("SELECT count(*) FROM berths")
+        assert other.fetchall() == [(10,)]
+    connection.rollback()
+
+
+@pytest.mark.parametrize("mode", ["create", "append", "replace", "create_append"])
+def test_rows_are_ingested(connect: Connect, table: str, mode: Any) -> None:
+    connection = connect()
+    boats = pa.table({"boat": pa.array([1, 2], pa.int64()), "name": ["Ada", None]})
+    with connection.cursor() as cursor:
+        if mode in {"append", "replace"}:
+            cursor.adbc_ingest(table, boats, mode="create")
+        assert cursor.adbc_ingest(table, boats, mode=mode) == 2
+        count = 4 if mode == "append" else 2
+        cursor.execute(f"SELECT boat, name FROM {table} ORDER BY boat")
+        assert cursor.fetchall() == [(1, "Ada")] * (count // 2) + [(2, None)] * (count // 2)
+        if mode == "create":
+            with pytest.raises(ProgrammingError, match=r"there already|already exists"):
+                cursor.adbc_ingest(table, boats, mode="create")
+
+
+def test_the_catalogue_is_listed(connect: Connect) -> None:
+    connection = connect()
+    objects = connection.adbc_get_objects(depth="all", table_name_filter="berths").read_all().to_pylist()
+    tables = [
+        table
+        for catalog in objects
+        for schema in catalog["catalog_db_schemas"] or []
+        for table in schema["db_schema_tables"]
+    ]
+    assert {table["table_name"] for table in tables} == {"berths"}
+    assert [column["column_name"] for column in tables[0]["table_columns"]] == ["berth", "name"]
+    assert "table" in connection.adbc_get_table_types()
+    schema = connection.adbc_get_table_schema("berths")
+    assert (schema.names, schema.types) == (BERTHS.schema.names, BERTHS.schema.types)
+    assert connection.adbc_get_info()["vendor_name"] in {"DuckDB", "SQLite", "PostgreSQL"}
+
+
+def test_an_error_says_what_the_database_says(connect: Connect) -> None:
+    with connect().cursor() as cursor, pytest.raises(ProgrammingError, match="no_such_table") as caught:
+        cursor.execute("SELECT 1 FROM no_such_table")
+    assert "INVALID_ARGUMENT" in str(caught.value)
+
+
+def test_several_clients_read_at_once(server: longshore.Server) -> None:
+    found: list[int] = []
+
+    def read() -> None:
+        with client(server, autocommit=True) as connection:
+            found.extend(sum(berth for (berth,) in rows(connection, "SELECT berth FROM berths")) for _ in range(3))
+
+    threads = [threading.Thread(target=read) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [55] * 24
+
+
+def test_a_cursor_with_parts_runs_its_query_once(connect: Connect) -> None:
+    connection, other = connect(), connect()
+    name = f"c_{uuid.uuid4().hex[:8]}"
+    assert rows(connection, f"DECLARE {name} CURSOR FOR SELECT berth FROM berths LIMIT 7 INTO 3") == []
+    parts = [rows(each, f"FETCH ALL FROM {part} OF {name}") for part, each in ((3, other), (1, connection), (2, other))]
+    assert len({berth for part in parts for (berth,) in part}) == sum(map(len, parts)) == 7
+    with pytest.raises(Exception, match="has been read"):
+        rows(other, f"FETCH ALL FROM 1 OF {name}")
+    rows(connection, f"CLOSE {name}")

@@ -1,0 +1,404 @@
+"""Where a server listens and for whom, its limits and its end."""
+
+import json
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from itertools import permutations
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.flight as fl
+import pytest
+
+import longshore
+from longshore import _core
+from longshore.errors import InterfaceError, OperationalError
+from tests.certificates import Certificates
+from tests.flight_server.conftest import BERTHS, DatabaseOptions, client, made
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> str:
+    """Give the URL of a DuckDB file."""
+    return made("duckdb", tmp_path)
+
+
+@pytest.fixture
+def users(tmp_path: Path) -> Path:
+    """Give a file with a reader and a writer."""
+    path = tmp_path / "users"
+    path.write_text("".join(_core.user_line(name, f"{name} knows", name) + "\n" for name in ("reader", "writer")))
+    return path
+
+
+def count(connection: Any, query: str = "SELECT count(*) FROM berths") -> Any:
+    """Give the one value of a query."""
+    with connection.cursor() as cursor:
+        cursor.execute(query)
+        return cursor.fetchone()[0]
+
+
+def field(number: int, value: bytes) -> bytes:
+    """Encode a field of a message of Protocol Buffers: its bytes, text or message."""
+    size, length = len(value), b""
+    while size > 127:
+        length += bytes([size & 127 | 128])
+        size >>= 7
+    return bytes([number << 3 | 2]) + length + bytes([size]) + value
+
+
+def message(name: str, body: bytes) -> bytes:
+    """Encode a message of Flight SQL as its commands and actions have them: within google.protobuf.Any."""
+    return field(1, f"type.googleapis.com/arrow.flight.protocol.sql.{name}".encode()) + field(2, body)
+
+
+def plain(server: longshore.Server, statement: str) -> tuple[fl.FlightClient, fl.FlightDescriptor]:
+    """Give a client of Flight's own, and the descriptor of a statement."""
+    command = message("CommandStatementQuery", field(1, statement.encode()))
+    location = server.url.replace("grpc://", "grpc+tcp://")
+    return fl.FlightClient(location), fl.FlightDescriptor.for_command(command)
+
+
+def parts(number: int) -> fl.FlightCallOptions:
+    """Ask for a result in so many parts."""
+    return fl.FlightCallOptions(headers=[(b"longshore-parts", str(number).encode())])
+
+
+def test_users_have_passwords_and_tokens(lake: str, users: Path) -> None:
+    with longshore.serve(lake, port=0, auth=users) as server:
+        with client(server, "reader", autocommit=True) as connection:
+            assert count(connection) == 10
+        for options in ({}, {"username": "reader", "password": "wrong"}, {"username": "stranger", "password": ""}):
+            with (
+                pytest.raises(Exception, match=r"(?i)unauthenticated"),
+                client(server, db_kwargs=options, autocommit=True) as wrong,
+            ):
+                count(wrong)
+        header = {DatabaseOptions.AUTHORIZATION_HEADER.value: "Bearer " + "0" * 64}
+        with (
+            pytest.raises(Exception, match="token is unknown"),
+            client(server, db_kwargs=header, autocommit=True) as wrong,
+        ):
+            count(wrong)
+
+
+def test_a_result_is_its_users_alone(lake: str, users: Path) -> None:
+    with longshore.serve(lake, port=0, auth=users) as server:
+        flight, descriptor = plain(server, "SELECT berth FROM berths")
+        mine, other = (
+            fl.FlightCallOptions(headers=[flight.authenticate_basic_token(name, f"{name} knows")])
+            for name in ("reader", "writer")
+        )
+        ticket = flight.get_flight_info(descriptor, mine).endpoints[0].ticket
+        with pytest.raises(KeyError, match="another user's"):
+            flight.do_get(ticket, other).read_all()
+        assert flight.do_get(ticket, mine).read_all().num_rows == 10
+
+
+def test_tls_with_clients_certificates(lake: str, tmp_path: Path) -> None:
+    files = Certificates.make(tmp_path / "tls")
+    root = {DatabaseOptions.TLS_ROOT_CERTS.value: files.authority.read_text()}
+    with longshore.serve(lake, port=0, tls=[files.server, files.server_key]) as server:
+        assert server.url.startswith("grpc+tls://")
+        with client(server, db_kwargs=root, autocommit=True) as connection:
+            assert count(connection) == 10
+    both = [files.server, files.server_key, files.authority]
+    own = {
+        **root,
+        DatabaseOptions.MTLS_CERT_CHAIN.value: files.client.read_text(),
+        DatabaseOptions.MTLS_PRIVATE_KEY.value: files.client_key.read_text(),
+    }
+    with longshore.serve(lake, port=0, tls=both) as server:
+        with client(server, db_kwargs=own, autocommit=True) as connection:
+            assert count(connection) == 10
+        with (
+            pytest.raises(Exception, match=r"(?i)unavailable|certificate|handshake"),
+            client(server, db_kwargs=root, autocommit=True) as stranger,
+        ):
+            count(stranger)
+
+
+def test_strangers_need_tls_and_users(lake: str, users: Path, tmp_path: Path) -> None:
+    files = Certificates.make(tmp_path / "tls")
+    tls = [files.server, files.server_key]
+    kept: list[dict[str, Any]] = [{}, {"auth": users}, {"tls": tls}]
+    for options in kept:
+        with pytest.raises(InterfaceError, match="without TLS and a password"):
+            longshore.serve(lake, host="0.0.0.0", port=0, **options)  # noqa: S104
+    let_in: list[dict[str, Any]] = [{"auth": users, "tls": tls}, {"insecure": True}]
+    for options in let_in:
+        longshore.serve(lake, host="0.0.0.0", port=0, **options).stop()  # noqa: S104
+
+
+def test_what_cannot_be_served_says_why(lake: str, tmp_path: Path) -> None:
+    with longshore.serve(lake, port=0) as server, pytest.raises(OperationalError, match="cannot listen"):
+        longshore.serve(lake, port=server.port)
+    (tmp_path / "users").write_text("ada:secret\n")
+    with pytest.raises(InterfaceError, match="line 1 of the file of users") as caught:
+        longshore.serve(lake, port=0, auth=tmp_path / "users")
+    assert "secret" not in str(caught.value)
+    with pytest.raises(InterfaceError, match="max_rows"):
+        longshore.serve(lake, port=0, max_rows=0)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InterfaceError, match="no Parquet file"):
+        longshore.serve(tmp_path / "empty", port=0)
+
+
+def test_results_and_statements_have_limits(lake: str) -> None:
+    endless = "SELECT count(*) FROM range(1000000) a, range(1000000) b"
+    with (
+        longshore.serve(lake, port=0, max_rows=1000, statement_timeout=0.5) as server,
+        client(server, autocommit=True) as connection,
+    ):
+        assert count(connection, "SELECT sum(range) FROM range(1000)") == 499500
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT * FROM range(1001)")
+            with pytest.raises(Exception, match="more than 1000 rows"):
+                cursor.fetchall()
+        began = time.monotonic()
+        with connection.cursor() as cursor, pytest.raises(Exception, match=r"no answer within 0.5 s"):
+            cursor.execute(endless)
+        assert time.monotonic() - began < 10
+        assert count(connection) == 10
+
+
+def test_a_statement_is_cancelled(lake: str) -> None:
+    with longshore.serve(lake, port=0) as server, client(server, autocommit=True) as connection:
+        with connection.cursor() as cursor:
+            timer = threading.Timer(0.3, cursor.adbc_cancel)
+            timer.start()
+            with pytest.raises(Exception, match=r"(?i)cancel"):
+                cursor.execute("SELECT count(*) FROM range(1000000) a, range(1000000) b")
+            timer.join()
+        assert count(connection) == 10
+
+
+def test_a_stream_that_is_left_ends_its_statement(lake: str) -> None:
+    with longshore.serve(lake, port=0, max_sessions=1) as server:
+        flight, descriptor = plain(server, "SELECT a.range FROM range(100000) a, range(100000) b")
+        stream = flight.do_get(flight.get_flight_info(descriptor).endpoints[0].ticket)
+        assert stream.read_chunk().data.num_rows > 0
+        stream.cancel()
+        # There is one session, which the statement has until it ends.
+        with client(server, autocommit=True) as connection:
+            assert count(connection) == 10
+
+
+def test_a_session_has_a_schema(tmp_path: Path) -> None:
+    url = made("duckdb", tmp_path)
+    with longshore.serve(url, port=0) as server:
+        cookies = {DatabaseOptions.WITH_COOKIE_MIDDLEWARE.value: "true"}
+        with client(server, db_kwargs=cookies, autocommit=True) as connection:
+            with connection.cursor() as cursor:
+                cursor.execute("CREATE SCHEMA dock")
+                cursor.execute("CREATE TABLE dock.berths AS SELECT 1 AS berth")
+            connection.adbc_current_db_schema = "dock"
+            assert connection.adbc_current_db_schema == "dock"
+            assert count(connection) == 1
+            with pytest.raises(Exception, match=r"(?i)invalid"):
+                connection.adbc_current_db_schema = "no_such_schema"
+
+
+def test_longshore_reads_what_it_serves(lake: str, users: Path, tmp_path: Path) -> None:
+    files = Certificates.make(tmp_path / "tls")
+    with longshore.serve(lake, port=0, auth=users, tls=[files.server, files.server_key]) as server:
+        url = server.url.replace("://", "://writer:writer%20knows@") + f"?tls_ca={files.authority}"
+        query = "SELECT berth, name FROM berths WHERE berth > ? ORDER BY berth"
+        read = longshore.read_sql(query, url, params=[3], return_type="arrow")
+        assert read.cast(BERTHS.schema) == BERTHS.slice(3)
+
+
+@pytest.mark.parametrize(("end", "left"), [(b"\x10\x01", 11), (b"\x10\x02", 10)], ids=["commit", "rollback"])
+def test_an_ingestion_is_part_of_the_transaction_that_it_names(lake: str, end: bytes, left: int) -> None:
+    with longshore.serve(lake, port=0) as server, client(server, autocommit=True) as connection:
+        flight, _ = plain(server, "")
+        (begun,) = flight.do_action(fl.Action("BeginTransaction", message("ActionBeginTransactionRequest", b"")))
+        transaction = begun.body.to_pybytes()[-32:]
+        append = field(1, b"\x08\x02\x10\x02") + field(2, b"berths") + field(5 + 1, transaction)
+        descriptor = fl.FlightDescriptor.for_command(message("CommandStatementIngest", append))
+        boats = pa.table({"berth": pa.array([11], pa.int64()), "name": ["quay 11"]})
+        writer, reader = flight.do_put(descriptor, boats.schema)
+        writer.write_table(boats)
+        writer.done_writing()
+        assert reader.read().to_pybytes() == b"\x08\x01"
+        writer.close()
+        assert count(connection) == 10
+        ended = message("ActionEndTransactionRequest", field(1, transaction) + end)
+        assert list(flight.do_action(fl.Action("EndTransaction", ended))) == []
+        assert count(connection) == left
+
+
+def test_savepoints_undo_a_part_of_a_transaction(tmp_path: Path) -> None:
+    with longshore.serve(made("sqlite", tmp_path), port=0) as server, client(server, autocommit=True) as connection:
+        flight, _ = plain(server, "")
+
+        def act(name: str, body: bytes) -> bytes:
+            results = list(flight.do_action(fl.Action(name, message(f"Action{name}Request", body))))
+            return results[0].body.to_pybytes()[-32:] if results else b""
+
+        def update(statement: bytes) -> None:
+            command = message("CommandStatementUpdate", field(1, statement) + field(2, transaction))
+            writer, reader = flight.do_put(fl.FlightDescriptor.for_command(command), pa.schema([]))
+            writer.done_writing()
+            assert reader.read().to_pybytes() == b"\x08\x01"
+            writer.close()
+
+        transaction = act("BeginTransaction", b"")
+        update(b"DELETE FROM berths WHERE berth = 1")
+        savepoint = act("BeginSavepoint", field(1, transaction) + field(2, b"here"))
+        update(b"DELETE FROM berths WHERE berth = 2")
+        act("EndSavepoint", field(1, savepoint) + b"\x10\x02")
+        act("EndTransaction", field(1, transaction) + b"\x10\x01")
+        assert count(connection, "SELECT min(berth) FROM berths") == 2
+
+
+def test_keys_are_listed(tmp_path: Path) -> None:
+    with longshore.serve(made("sqlite", tmp_path), port=0) as server, client(server, autocommit=True) as connection:
+        with connection.cursor() as cursor:
+            cursor.execute("CREATE TABLE boats (boat BIGINT PRIMARY KEY, berth BIGINT REFERENCES berths (berth))")
+        flight, _ = plain(server, "")
+
+        def listed(name: str, body: bytes) -> list[dict[str, Any]]:
+            descriptor = fl.FlightDescriptor.for_command(message(name, body))
+            info = flight.get_flight_info(descriptor)
+            table = flight.do_get(info.endpoints[0].ticket).read_all()
+            assert table.schema == info.schema
+            rows: list[dict[str, Any]] = table.to_pylist()
+            return rows
+
+        keys = listed("CommandGetPrimaryKeys", field(3, b"boats"))
+        assert [(key["table_name"], key["column_name"], key["key_sequence"]) for key in keys] == [("boats", "boat", 1)]
+        pairs = [("CommandGetImportedKeys", b"boats"), ("CommandGetExportedKeys", b"berths")]
+        for name, body in [(name, field(3, table)) for name, table in pairs] + [
+            ("CommandGetCrossReference", field(3, b"berths") + field(6, b"boats"))
+        ]:
+            (key,) = listed(name, body)
+            columns = (key["pk_table_name"], key["pk_column_name"], key["fk_table_name"], key["fk_column_name"])
+            assert columns == ("berths", "berth", "boats", "berth")
+        assert len(listed("CommandGetXdbcTypeInfo", b"")) == 11
+        assert len(listed("CommandGetSqlInfo", b"")) == 17
+
+
+def test_parts_are_read_once_in_any_order(lake: str) -> None:
+    query = "SELECT range AS number, repeat('x', 100) AS text, random() AS chance FROM range(200000)"
+    with longshore.serve(lake, port=0) as server:
+        for order in list(permutations(range(4)))[::7]:
+            flight, descriptor = plain(server, query)
+            endpoints = flight.get_flight_info(descriptor, parts(4)).endpoints
+            assert len(endpoints) == 4
+            tables = [flight.do_get(endpoints[at].ticket).read_all() for at in order]
+            assert sorted(pa.concat_tables(tables)["number"].to_pylist()) == list(range(200000))
+            with pytest.raises(pa.ArrowInvalid, match="has been read") as caught:
+                flight.do_get(endpoints[0].ticket).read_all()
+            assert "run the query again" in str(caught.value)
+            flight.close()
+
+
+def test_parts_that_are_larger_than_memory_wait_on_the_disk(lake: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("longshore.server._PART_MEMORY", 1 << 20)
+    query = "SELECT range AS number, repeat(range::VARCHAR, 20) AS text FROM range(100000)"
+    with longshore.serve(lake, port=0) as server:
+        flight, descriptor = plain(server, query)
+        endpoints = flight.get_flight_info(descriptor, parts(4)).endpoints
+        tables = [flight.do_get(endpoint.ticket).read_all() for endpoint in endpoints]
+        found = pa.concat_tables(tables).sort_by("number")
+        assert found["number"].to_pylist() == list(range(100000))
+        assert found["text"].to_pylist() == [str(number) * 20 for number in range(100000)]
+    monkeypatch.setattr("longshore.server._PART_DISK", 1 << 20)
+    with longshore.serve(lake, port=0) as server:
+        flight, descriptor = plain(server, query)
+        endpoint = flight.get_flight_info(descriptor, parts(4)).endpoints[0]
+        with pytest.raises((fl.FlightError, pa.ArrowInvalid), match="parts that no one has read"):
+            flight.do_get(endpoint.ticket).read_all()
+
+
+def test_one_part_is_never_read_and_one_reader_leaves(lake: str) -> None:
+    with longshore.serve(lake, port=0, idle_timeout=1.5) as server:
+        flight, descriptor = plain(server, "SELECT range AS number FROM range(2000000)")
+        endpoints = flight.get_flight_info(descriptor, parts(4)).endpoints
+        left = flight.do_get(endpoints[0].ticket)
+        left.read_chunk()
+        left.cancel()
+        read = [flight.do_get(endpoint.ticket).read_all() for endpoint in endpoints[1:3]]
+        numbers = pa.concat_tables(read)["number"].to_pylist()
+        assert len(set(numbers)) == len(numbers) > 0
+        deadline = time.monotonic() + 20
+        while server._core.held and time.monotonic() < deadline:  # noqa: SLF001  what clients hold is told to tests alone
+            time.sleep(0.05)
+        assert server._core.held == 0  # noqa: SLF001
+
+
+def test_a_server_that_stops_ends_what_runs(lake: str) -> None:
+    server = longshore.serve(lake, port=0)
+    flight, descriptor = plain(server, "SELECT a.range FROM range(1000000) a, range(1000000) b")
+    stream = flight.do_get(flight.get_flight_info(descriptor).endpoints[0].ticket)
+    assert stream.read_chunk().data.num_rows > 0
+    began = time.monotonic()
+    server.stop()
+    assert time.monotonic() - began < 15
+    with pytest.raises((fl.FlightError, pa.ArrowException)):
+        stream.read_all()
+    server.stop()
+
+
+def command(*arguments: str, **options: Any) -> "subprocess.Popen[str]":
+    """Start the command."""
+    pipe = subprocess.PIPE
+    return subprocess.Popen(
+        [sys.executable, "-m", "longshore", *arguments], stdin=pipe, stdout=pipe, stderr=pipe, text=True, **options
+    )
+
+
+@pytest.fixture
+def start() -> Iterator[Callable[..., "subprocess.Popen[str]"]]:
+    """Give a function that starts the command, which is ended with the test."""
+    started: list[subprocess.Popen[str]] = []
+
+    def run(*arguments: str) -> "subprocess.Popen[str]":
+        started.append(command(*arguments))
+        return started[-1]
+
+    yield run
+    for each in started:
+        each.kill()
+        each.communicate()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_the_command_serves_until_a_signal(lake: str, start: Any, tmp_path: Path, number: signal.Signals) -> None:
+    added = start("users", "add", "ada", "--role", "writer", "--file", str(tmp_path / "users"))
+    assert added.communicate("a password\n", timeout=60)[0] == f"ada, a writer, is in {tmp_path}/users\n"
+    assert "a password" not in (tmp_path / "users").read_text()
+    assert (tmp_path / "users").stat().st_mode & 0o777 == 0o600
+    serving = start("serve", lake, "--port", "0", "--users", str(tmp_path / "users"))
+    url = json.loads(serving.stdout.readline())["url"]
+    flight = fl.FlightClient(url.replace("grpc://", "grpc+tcp://"))
+    flight.authenticate_basic_token("ada", "a password")
+    serving.send_signal(number)
+    _, log = serving.communicate(timeout=60)
+    events = [json.loads(line)["event"] for line in log.splitlines()]
+    assert (serving.returncode, events[0], events[-1]) == (0, "started", "stopped")
+
+
+def test_the_log_tells_neither_statements_nor_values(lake: str, start: Any) -> None:
+    serving = start("serve", lake, "--port", "0")
+    url = json.loads(serving.stdout.readline())["url"]
+
+    class Running:
+        pass
+
+    running: Any = Running()
+    running.url = url
+    with client(running, autocommit=True) as connection, connection.cursor() as cursor:
+        cursor.execute("SELECT 'a secret' AS word, ? AS other", ("another secret",))
+        assert cursor.fetchall() == [("a secret", "another secret")]
+    serving.send_signal(signal.SIGTERM)
+    _, log = serving.communicate(timeout=60)
+    told = [json.loads(line) for line in log.splitlines()]
+    assert {"user", "milliseconds", "rows", "status"} <= set(next(line for line in told if line["event"] == "rows"))
+    assert "secret" not in log
