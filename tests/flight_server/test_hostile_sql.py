@@ -5,7 +5,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,6 +13,9 @@ import pytest
 
 import longshore
 from tests.flight_server.conftest import client, made
+
+if TYPE_CHECKING:
+    from tests.servers import Endpoint
 
 #: `{file}` is a file with a secret, `{folder}` a folder, `{own}` the file that is served.
 HOSTILE = [
@@ -201,3 +204,34 @@ def test_a_reader_changes_nothing(tmp_path: Path, kind: str) -> None:
         with client(server, "writer", autocommit=True) as connection, connection.cursor() as cursor:
             cursor.adbc_statement.set_sql_query(CHANGING[0])
             assert cursor.adbc_statement.execute_update() == 1
+
+
+#: What would change rows of PostgreSQL's, or make the transaction one that does.
+CHANGING_POSTGRESQL = [
+    "INSERT INTO berths VALUES (99)",
+    "WITH a AS (INSERT INTO berths VALUES (99) RETURNING berth) SELECT * FROM a",
+    "SELECT * INTO other FROM berths",
+    "SET TRANSACTION READ WRITE",
+    "COMMIT",
+    "DO $$ BEGIN INSERT INTO berths VALUES (99); END $$",
+    "EXPLAIN ANALYZE INSERT INTO berths VALUES (99)",
+    "SELECT set_config('transaction_read_only', 'off', false)",
+    "COPY berths TO '/tmp/out'",
+]
+
+
+def test_a_reader_of_postgresql_changes_nothing(postgres: "Endpoint", harbour: str, tmp_path: Path) -> None:
+    from longshore import _core
+
+    postgres.psql(f"CREATE TABLE {harbour}.berths AS SELECT 1::bigint AS berth")
+    users = tmp_path / "users"
+    users.write_text(_core.user_line("reader", "reader knows", "reader") + "\n")
+    with longshore.serve(postgres.url(options=f"-csearch_path={harbour}"), port=0, auth=users) as server:
+        for autocommit in (True, False):
+            with client(server, "reader", autocommit=autocommit) as connection:
+                for statement in CHANGING_POSTGRESQL:
+                    with pytest.raises(Exception, match=r"only reads|read-only transaction|read-write mode"):
+                        all_rows(connection, statement)
+                    if not autocommit:
+                        connection.rollback()
+                assert all_rows(connection, "SELECT berth FROM berths") == [(1,)]
