@@ -2,7 +2,9 @@
 
 import asyncio
 import contextlib
+import ctypes
 import json
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -102,8 +104,14 @@ WAYS: dict[str, Callable[[str, str, str], Any]] = {
 }
 
 
+_DIES_WITH_ITS_PARENT = 1  # PR_SET_PDEATHSIG of <sys/prctl.h>
+
+
 def main() -> None:
     """Make each call that a line asks for, and say how it ended."""
+    if sys.platform == "linux":
+        # What it computes would go on when the tests have been killed.
+        ctypes.CDLL(None).prctl(_DIES_WITH_ITS_PARENT, signal.SIGKILL)
     for line in sys.stdin:
         way, *arguments = json.loads(line)
         try:
