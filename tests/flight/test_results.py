@@ -178,3 +178,10 @@ def test_a_stream_holds_few_batches(server: ScriptedFlight) -> None:
 def test_several_queries_are_refused(server: ScriptedFlight) -> None:
     with pytest.raises(longshore.ProgrammingError, match="several statements"):
         read(server, "1; SELECT 2")
+
+
+def test_a_server_that_gives_no_parts_is_told_of(server: ScriptedFlight) -> None:
+    with pytest.warns(longshore.SerialReadWarning, match="one endpoint"):
+        assert read(server, "one", partition_num=3) == NUMBERS
+    # It has several by itself.
+    assert read(server, "several", partition_num=3).num_rows == 200

@@ -213,6 +213,23 @@ def test_longshore_reads_what_it_serves(lake: str, users: Path, tmp_path: Path) 
         assert read.cast(BERTHS.schema) == BERTHS.slice(3)
 
 
+def test_longshore_reads_one_execution_in_parts(tmp_path: Path) -> None:
+    url = made("duckdb", tmp_path)
+    with longshore.connect(url, autocommit=True) as connection:
+        connection.execute("CREATE SEQUENCE s")
+    with longshore.serve(url, port=0) as server:
+        for rows, params in (("300000", None), ("?) LIMIT (300000", [300_001])):
+            query = f"SELECT nextval('s') AS n FROM range({rows})"
+            before = longshore.read_sql("SELECT nextval('s') AS n", server.url, return_type="arrow")["n"][0].as_py()
+            read = longshore.read_sql(query, server.url, params=params, partition_num=4, return_type="arrow")
+            # One that ran once in each part would number more rows than there are.
+            assert sorted(read["n"].to_pylist()) == [*range(before + 1, before + 300_001)]
+        with pytest.warns(longshore.SerialReadWarning, match="as it comes"):
+            longshore.read_sql("SELECT 1 AS n", server.url, partition_on="n", partition_num=2)
+        with pytest.warns(longshore.SerialReadWarning, match="over one connection"):
+            longshore.read_sql(["SELECT 1 AS n", "SELECT 2 AS n"], server.url, partition_num=2)
+
+
 @pytest.mark.parametrize(("end", "left"), [(b"\x10\x01", 11), (b"\x10\x02", 10)], ids=["commit", "rollback"])
 def test_an_ingestion_is_part_of_the_transaction_that_it_names(lake: str, end: bytes, left: int) -> None:
     with longshore.serve(lake, port=0) as server, client(server, autocommit=True) as connection:

@@ -89,7 +89,11 @@ impl Opening<'_> {
         let (since, mut most) = (Instant::now(), self.most);
         loop {
             let mut parts = match self.divide(session.as_mut()) {
-                Ok(Division::Whole) => return Ok((self.with_key(self.read_serially(session)?)?, None)),
+                Ok(Division::Whole) => {
+                    let batches = self.read_serially(session)?;
+                    let reason = batches.unparted();
+                    return Ok((self.with_key(batches)?, reason));
+                }
                 Ok(Division::Serial(reason)) => return self.read_instead(session, reason),
                 Ok(Division::Parts(parts)) => parts,
                 Err(error) => {

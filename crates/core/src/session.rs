@@ -370,6 +370,11 @@ pub trait Batches: Iterator<Item = Result<RecordBatch>> + Send {
         false
     }
 
+    /// Why the result comes over one connection, where the server was asked for parts of it and has given none.
+    fn unparted(&self) -> Option<String> {
+        None
+    }
+
     /// Gives the session back, ready for the next statement; what still runs on it is cancelled first. `None` where
     /// it is lost.
     fn into_session(self: Box<Self>) -> Option<Box<dyn Session>>;

@@ -11,6 +11,7 @@ mod error;
 mod ipc;
 mod link;
 mod options;
+mod parts;
 mod results;
 mod session;
 mod settings;

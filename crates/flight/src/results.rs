@@ -20,6 +20,7 @@ use several::Several;
 
 use crate::error::broken;
 use crate::ipc::declared;
+use crate::parts::WHOLE;
 use crate::session::FlightSession;
 use crate::statement::Prepared;
 
@@ -86,6 +87,8 @@ pub(crate) struct FlightBatches {
     /// What of a batch is left.
     rest: Option<RecordBatch>,
     info: FlightInfo,
+    /// Whether the server has given as many parts as were asked for, or any.
+    is_parted: bool,
     /// What the rows come from, until they have come.
     prepared: Option<Prepared>,
     /// `None` once it is given back.
@@ -112,6 +115,7 @@ impl FlightBatches {
                 most: options.batch_rows.max(1),
                 rest: None,
                 info,
+                is_parted: true,
                 prepared,
                 session: Some(session),
             }),
@@ -121,6 +125,12 @@ impl FlightBatches {
                 Err(session.failed(error))
             }
         }
+    }
+
+    /// The same, with word of whether the server has parted it as it was asked to.
+    pub(crate) fn told(mut self, is_parted: bool) -> Self {
+        self.is_parted = is_parted;
+        self
     }
 
     fn next_rows(&mut self) -> Result<Option<RecordBatch>> {
@@ -207,6 +217,10 @@ impl Batches for FlightBatches {
 
     fn finaliser(&self) -> Option<Arc<dyn Finaliser>> {
         self.policy.finaliser()
+    }
+
+    fn unparted(&self) -> Option<String> {
+        (!self.is_parted).then(|| WHOLE.into())
     }
 
     fn into_session(mut self: Box<Self>) -> Option<Box<dyn Session>> {

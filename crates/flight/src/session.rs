@@ -1,5 +1,6 @@
 //! A session: its transaction, and the statements that it runs.
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -13,7 +14,7 @@ use bytes::Bytes;
 use longshore_core::{
     Batches, CatalogueQueries, Column, Deadline, Done, Error, Failed, Kind as ErrorKind, Load, Loading,
     Metadata, NATIVE_TYPE, NoRows, ParameterSets, Params, Placeholders, Preparing, Query, ReadOptions,
-    Result, Session, Sink, TableName, Transaction as State, type_name,
+    Result, Session, Sink, Splitting, TableName, Transaction as State, type_name,
 };
 use longshore_source::sql::POSTGRESQL;
 use prost::Message;
@@ -43,6 +44,8 @@ pub(crate) struct FlightSession {
     pub(crate) deadline: Deadline,
     /// Whether the end of a transaction is not known.
     is_lost: bool,
+    /// How many parts the next result is wanted in.
+    pub(crate) parts: Option<NonZeroUsize>,
 }
 
 /// The transaction that its owner has begun.
@@ -68,6 +71,7 @@ impl FlightSession {
             transaction: Transaction::None,
             deadline: deadline.clone(),
             is_lost: false,
+            parts: None,
         };
         session.choose_names()?;
         Ok(session)
@@ -128,7 +132,14 @@ impl FlightSession {
     fn info(&self, text: &str) -> Result<FlightInfo> {
         let command =
             CommandStatementQuery { query: text.to_owned(), transaction_id: self.transaction_id().cloned() };
-        self.client().flight_info(&command, &[], &self.deadline)
+        self.info_of(&command)
+    }
+
+    /// How the rows of a command are read.
+    fn info_of(&self, command: &impl ProstMessageExt) -> Result<FlightInfo> {
+        let parts: Vec<_> =
+            self.parts.iter().map(|parts| (crate::parts::HEADER, parts.to_string())).collect();
+        self.client().flight_info(command, &parts, &self.deadline)
     }
 
     /// How the rows of a query are read, and what has prepared it.
@@ -142,7 +153,7 @@ impl FlightSession {
             None => self.prepare(&numbered.text)?,
         };
         let bound = prepared.bind(self.client(), &numbered.values, &self.deadline);
-        let info = bound.and_then(|()| self.client().flight_info(&prepared.query(), &[], &self.deadline));
+        let info = bound.and_then(|()| self.info_of(&prepared.query()));
         match info {
             Ok(info) => Ok((info, Some(prepared))),
             Err(error) => {
@@ -310,7 +321,7 @@ impl Session for FlightSession {
         }
     }
 
-    fn read(self: Box<Self>, query: &Query, options: &ReadOptions) -> Result<Box<dyn Batches>, Failed> {
+    fn read(mut self: Box<Self>, query: &Query, options: &ReadOptions) -> Result<Box<dyn Batches>, Failed> {
         match self.catalogue(query) {
             Ok(Some(batch)) => {
                 return Ok(Box::new(OneBatch { schema: batch.schema(), batch: Some(batch), session: self }));
@@ -323,11 +334,15 @@ impl Session for FlightSession {
             Err(error) => return Err(self.failed(error)),
         };
         if has_rows || (prepared.is_some() && !options.any_statement) {
-            let (info, prepared) = match self.planned(query, prepared) {
+            let planned = self.planned(query, prepared);
+            let parts = self.parts.take();
+            let (info, prepared) = match planned {
                 Ok(planned) => planned,
                 Err(error) => return Err(self.failed(error)),
             };
-            return FlightBatches::open(self, info, prepared, options).map(|batches| Box::new(batches) as _);
+            let is_parted = parts.is_none_or(|parts| parts.get() == 1 || info.endpoint.len() > 1);
+            return FlightBatches::open(self, info, prepared, options)
+                .map(|batches| Box::new(batches.told(is_parted)) as _);
         }
         if !options.any_statement {
             return Err(self.failed(Error::programming("the statement returns no rows, and was not run")));
@@ -389,6 +404,10 @@ impl Session for FlightSession {
 
     fn metadata(&self) -> Option<&dyn Metadata> {
         Some(self)
+    }
+
+    fn splitting(&mut self) -> Result<&mut dyn Splitting, String> {
+        Ok(self)
     }
 
     fn preparing(&mut self) -> Result<&mut dyn Preparing, String> {
