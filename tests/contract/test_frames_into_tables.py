@@ -15,7 +15,7 @@ pytestmark = pytest.mark.packages
 
 D = decimal.Decimal
 
-#: Doubles whose shortest texts fit decimal(15,2), the largest of 15 digits among them.
+#: Doubles whose shortest texts fit numeric(15,2), the largest of 15 digits among them.
 PRICES = [0.07, -0.07, -0.0, 0.0, 0.1, 0.29, 1.1, 1234.5, -901.0, 1e12, 9_999_999_999_999.99, -9_999_999_999_999.99]
 
 
@@ -33,7 +33,7 @@ def written(database: Database, table: str, values: Any, native: str) -> list[An
 
 
 def test_floats_become_decimals_of_their_own_digits(database: Database, table: str) -> None:
-    found = written(database, table, [*PRICES, np.nan], "decimal(15,2)")
+    found = written(database, table, [*PRICES, np.nan], f"{database.quirks.numeric}(15,2)")
     assert found[-1] is None
     assert [D(value) for value in found[:-1]] == [D(repr(value)) for value in PRICES]
 
@@ -45,7 +45,7 @@ def test_a_float_that_a_decimal_would_change_is_refused(database: Database, tabl
         assert written(database, table, [value], "text") == [str(value)]
         return
     with pytest.raises(longshore.DataError) as caught:
-        written(database, table, [1.0, value], "decimal(15,2)")
+        written(database, table, [1.0, value], f"{database.quirks.numeric}(15,2)")
     told = database.quirks.tells_failed_casts or value != 1e13
     assert (caught.value.column, caught.value.row) == (("a", 1) if told else (None, None))
     assert told or "numeric field overflow" in str(caught.value)

@@ -88,6 +88,8 @@ class Quirks:
     quote: str = '"'
     #: How a key of several columns that tell rows apart is declared.
     unique: str = "UNIQUE"
+    #: The name of the type of decimals.
+    numeric: str = "numeric"
     #: How a column is declared the primary key; nothing where tables have none.
     primary_key: str = "PRIMARY KEY"
     #: What keeps a second 1 out of a column `i`.

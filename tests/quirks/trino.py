@@ -95,6 +95,7 @@ QUIRKS = Quirks(
     typed=_typed,
     # It plans in its own time.
     seconds_to_answer=4,
+    numeric="decimal",
     primary_key="",
     tells_not_null=False,
     has_transactions=False,
