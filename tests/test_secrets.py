@@ -139,6 +139,7 @@ USUAL: dict[str, Any] = {
     "partition_on": "a",
     "partition_num": 2,
     "path": "/proc/nothing/lake",
+    "served": "/proc/nothing/lake",
 }
 #: What an argument needs next to it to be looked at.
 ALONGSIDE: dict[str, dict[str, Any]] = {

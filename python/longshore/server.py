@@ -11,6 +11,7 @@ from urllib.parse import parse_qsl, unquote
 from longshore import _core, sources
 from longshore.arguments import seconds
 from longshore.errors import InterfaceError
+from longshore.foreign import refusing
 from longshore.options import Options
 from longshore.target import TargetLike, target
 from longshore.texts import display, path_text
@@ -28,6 +29,9 @@ _IDLE = 300.0
 _ENGINES = {"duckdb", "store"}
 _FOLDER = 'write a store\'s URL as store:///path; a folder of Parquet files is a path: "data/"'
 
+#: What others call what is served.
+_FOREIGN = dict.fromkeys(("target", "conn", "url", "uri", "path", "database"), "it is called served here")
+
 PathLike = Union[str, "os.PathLike[str]"]
 
 
@@ -42,6 +46,7 @@ class _Limits(NamedTuple):
     part_disk: int
 
 
+@refusing(_FOREIGN)
 def serve(
     served: "TargetLike | Store",
     *,

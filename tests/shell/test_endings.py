@@ -89,7 +89,8 @@ def test_a_signal_ends_a_command(
     with longshore.connect(postgres.url()) as connection:
         connection.execute(f"LOCK TABLE {harbour}.t")
         with started(*(argument.format(**places) for argument in LONG[name])) as child:
-            wait(lambda: running(postgres, application))
+            # It imports what it needs first.
+            wait(lambda: running(postgres, application), seconds=60)
             child.send_signal(number)
             out, errors = child.communicate(timeout=30)
         assert (child.returncode, out, errors) == (ENDINGS[number], b"", b"interrupted\n")
@@ -152,7 +153,7 @@ def test_a_signal_that_was_ignored_at_the_start(postgres: Endpoint, harbour: str
             stdout=subprocess.PIPE,
             env=surroundings(),
         ) as child:
-            wait(lambda: running(postgres, "shell_nohup"))
+            wait(lambda: running(postgres, "shell_nohup"), seconds=60)
             child.send_signal(signal.SIGHUP)
             # What it is told next still counts: the signal has been passed over by then.
             connection.commit()

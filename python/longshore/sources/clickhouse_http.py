@@ -4,7 +4,6 @@ import contextlib
 import http.client
 import json
 import re
-import select
 import socket
 import ssl
 import uuid
@@ -16,7 +15,7 @@ from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 import pyarrow as pa
 
 from longshore.errors import InterfaceError
-from longshore.sources.transport import CUT, flag, network, tcp
+from longshore.sources.transport import CUT, flag, is_open, network, tcp
 
 #: The marker at the end of an Arrow stream: without it, an answer is cut.
 _END = b"\xff\xff\xff\xff\x00\x00\x00\x00"
@@ -189,8 +188,7 @@ class Connection:
 
     def _request(self, url: Mapping[str, str], body: bytes) -> tuple[Running, http.client.HTTPResponse]:
         self.close_answer()
-        # What the server has closed meanwhile can be read from: it is at its end.
-        if self._http is not None and (self._http.sock is None or select.select([self._http.sock], [], [], 0)[0]):
+        if not is_open(self._http):
             self._disconnect()
         if self._http is None:
             self._http = self.address.connected()

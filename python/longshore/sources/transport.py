@@ -2,6 +2,7 @@
 
 import contextlib
 import http.client
+import select
 import socket
 import ssl
 from collections.abc import Iterator
@@ -33,6 +34,11 @@ def tcp(
     connection.sock.settimeout(timeout)
     connection.sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     return connection
+
+
+def is_open(connection: http.client.HTTPConnection | None) -> bool:
+    """Whether a request can go over a connection that waits: one that the server has closed can be read from."""
+    return connection is not None and connection.sock is not None and not select.select([connection.sock], [], [], 0)[0]
 
 
 def flag(value: str, name: str) -> bool:

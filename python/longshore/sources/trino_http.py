@@ -17,7 +17,7 @@ import pyarrow as pa
 from longshore import __version__
 from longshore._core import TrinoPages, trino_answer
 from longshore.errors import InterfaceError
-from longshore.sources.transport import flag, network, tcp
+from longshore.sources.transport import flag, is_open, network, tcp
 
 _FORM = "write trino://user:password@host:port/catalog/schema"
 _PLAIN = "add ?secure=true, for HTTPS: a password and a token go over no other"
@@ -215,7 +215,8 @@ class Connection:
             if self._is_stopped:
                 raise TrinoError("the statement was stopped", "USER_CANCELED")
             with network(TrinoError):
-                if self._http is None:
+                if self._http is None or not is_open(self._http):
+                    self._disconnect()
                     self._http = self.address.connected()
                 try:
                     self._http.request(method, path, body, self._sent(with_session=body is not None))
