@@ -169,7 +169,7 @@ def test_what_cannot_be_written(place: str) -> None:
             longshore.write_sql(data, table, place)
     with longshore.connect(place) as connection:
         connection.execute("SELECT 1")
-        with pytest.raises(longshore.NotSupportedError, match="no part of a transaction"):
+        with pytest.raises(longshore.NotSupportedError, match="cannot be part of a transaction"):
             longshore.write_sql(BOATS, "boats", connection)
         connection.rollback()
     with pytest.raises(longshore.ProgrammingError, match="no table boats"):

@@ -149,7 +149,7 @@ class Session(DriverSession):
     def load(self, **load: Any) -> TrinoLoader:
         """Begin to write."""
         if self.transaction != "none":
-            message = f"a write of Trino's is no part of a transaction\nHint: {_ALONE}"
+            message = f"a write of Trino's cannot be part of a transaction\nHint: {_ALONE}"
             raise errors.NotSupportedError(message, hint=_ALONE)
         if load["if_exists"] == "upsert":
             message = f"not every catalog of Trino's has a MERGE\nHint: {UPSERT}"

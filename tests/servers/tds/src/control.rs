@@ -26,7 +26,7 @@ pub(crate) async fn serve(listener: TcpListener, answers: Arc<Answers>) -> Resul
         let (stream, _) = listener.accept().await?;
         let answers = Arc::clone(&answers);
         tokio::spawn(async move {
-            // A test that has gone is no failure of the server's.
+            // A test that has gone is not a failure of the server's.
             let _ = talk(stream, &answers).await;
         });
     }
