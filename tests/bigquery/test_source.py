@@ -369,3 +369,12 @@ def test_the_real_clients_errors(status: int, kind: type[Exception], stand_in: s
         longshore.read_sql(str(status), stand_in)
     assert "rope" not in str(caught.value)
     assert "PRIVATE" not in str(caught.value)
+
+
+def test_a_table_by_its_name_in_sql(service: Service) -> None:
+    fields, none = [Field("id", "INTEGER"), Field("ship", "STRING")], pa.schema({"id": pa.int64(), "ship": pa.string()})
+    service.results["SELECT * FROM `dock`.`boats` WHERE 1 = 0"] = (fields, [*none.empty_table().to_batches()])
+    rows = pa.record_batch([pa.array([2])], names=["id"])
+    service.results["SELECT `id` FROM `dock`.`boats` WHERE (`id` > 1)"] = (fields[:1], [rows])
+    query = "SELECT id FROM harbour.dock.boats WHERE id > 1"
+    assert longshore.sql(query, attach={"harbour": URL}, return_type="arrow").to_pylist() == [{"id": 2}]

@@ -130,3 +130,11 @@ def test_a_pool_serves_several(foreign: GoFlight | JavaFlight) -> None:
     with longshore.Pool(foreign.url(), size=2) as pool:
         for _ in range(5):
             assert len(longshore.read_sql("SELECT id FROM intTable WHERE id = 1", pool)) == 1
+
+
+def test_a_table_by_its_name_in_sql(foreign: GoFlight | JavaFlight) -> None:
+    attach = {"harbour": foreign.url()}
+    query = "SELECT keyName AS k FROM harbour.intTable WHERE id = 2 AND value IS NOT NULL"
+    assert longshore.sql(query, attach=attach, return_type="arrow").to_pylist() == [{"k": "zero"}]
+    query = "SELECT a.id AS n FROM harbour.intTable a JOIN harbour.intTable b ON a.id = b.value + 1 WHERE b.id = 1"
+    assert longshore.sql(query, attach=attach, return_type="arrow").to_pylist() == [{"n": 2}]

@@ -224,3 +224,14 @@ def test_a_script_has_batches(mssql: MSSQL) -> None:
     with longshore.connect(url(mssql), autocommit=True) as connection:
         connection.execute_script("CREATE TABLE t (a int)\nGO\nINSERT t VALUES (1)")
     assert [one.text for one in mssql.requests("batch")][1:] == ["CREATE TABLE t (a int)\n", "INSERT t VALUES (1)"]
+
+
+def test_a_table_by_its_name_in_sql(mssql: MSSQL) -> None:
+    columns = [Column("id", simple("int")), Column("ship", nvarchar(10))]
+    answer(mssql, Rows(columns, []), query='SELECT * FROM "dbo"."boats" WHERE 1 = 0')
+    read = """SELECT "id", "ship" FROM "dbo"."boats" WHERE ("id" > 1) AND ("ship" = 'Ada')"""
+    mssql.answer(read, Rows(columns, [(2, "Ada"), (3, "ADA")]))
+    query = "SELECT id FROM harbour.dbo.boats WHERE id > 1 AND ship = 'Ada'"
+    # The engine compares again, by bytes.
+    found = longshore.sql(query, attach={"harbour": url(mssql)}, return_type="arrow")
+    assert found.to_pylist() == [{"id": 2}]

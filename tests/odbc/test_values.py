@@ -292,6 +292,20 @@ def test_from_one_into_another(request: pytest.FixtureRequest, tmp_path: Path) -
         assert table("SELECT * FROM boats ORDER BY n", here).to_pylist() == [{"n": 1, "t": "Ada"}, {"n": 2, "t": None}]
 
 
+def test_a_table_by_its_name_in_sql(place: tuple[str, str]) -> None:
+    name, url = place
+    with longshore.connect(url, autocommit=True) as harbour:
+        harbour.execute("CREATE TABLE boats (n bigint, t varchar(20))")
+        harbour.execute("INSERT INTO boats VALUES (1, 'Ada'), (2, 'ada'), (3, NULL)")
+        query = "SELECT n FROM harbour.boats WHERE t = 'ada' AND n > 0"
+        # MariaDB's collation finds two, of which the engine leaves one.
+        assert longshore.sql(query, return_type="arrow", harbour=harbour).to_pylist() == [{"n": 2}]
+        quote = "`" if name == "mariadb" else '"'
+        asked = longshore.sql(query, explain=True, harbour=harbour).splitlines()[1]
+        wanted = """SELECT "n", "t" FROM "boats" WHERE ("t" = 'ada') AND ("n" > 0)"""
+        assert asked == wanted.replace('"', quote)
+
+
 def test_what_is_not_there_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     from longshore.odbc import manager
 

@@ -533,3 +533,14 @@ def test_the_real_driver_without_a_listener() -> None:
 def test_a_listener_that_says_nothing_ends_at_the_deadline() -> None:
     with refusing(12516) as (port, _), pytest.raises(longshore.TimeoutError):
         longshore.read_sql("SELECT 1 FROM dual", f"oracle://scott:tiger@127.0.0.1:{port}/harbour", timeout=0.3)
+
+
+def test_a_table_by_its_name_in_sql(database: Database) -> None:
+    info = [Info("ID", NUMBER, precision=9, scale=0), Info("SHIP", VARCHAR)]
+    database.failures = {'FROM "boats"': error(942, "table or view does not exist")}
+    database.queries['SELECT * FROM "BOATS" WHERE 1 = 0'] = (info, [])
+    read = """SELECT "ID", "SHIP" FROM "BOATS" WHERE ("ID" > 1) AND ("SHIP" = 'Ada')"""
+    database.queries[read] = (info, [(D(2), "Ada")])
+    query = "SELECT id, ship FROM harbour.boats WHERE id > 1 AND ship = 'Ada'"
+    found = longshore.sql(query, attach={"harbour": URL}, return_type="arrow").to_pylist()
+    assert found == [{"ID": 2, "SHIP": "Ada"}]

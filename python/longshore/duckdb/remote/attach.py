@@ -16,6 +16,7 @@ from longshore.duckdb.instance import duckdb, shared
 from longshore.duckdb.parameters import Params, by_parameter_name
 from longshore.duckdb.pushdown import syntax_of
 from longshore.duckdb.query import Sources
+from longshore.duckdb.remote.described import Described, DuckDB, Oracle
 from longshore.duckdb.remote.dialect import Dialect
 from longshore.duckdb.remote.mysql import MySQL
 from longshore.duckdb.remote.plan import Plan, Read, plan
@@ -32,7 +33,6 @@ from longshore.errors import (
     Error,
     InterfaceError,
     MemoryLimitError,
-    NotSupportedError,
     ProgrammingError,
     SerialReadWarning,
 )
@@ -42,6 +42,7 @@ from longshore.stream import Stream
 from longshore.texts import display, name_text
 from longshore.warning import warn, without
 
+#: The sources whose catalogue is asked, or that differ from ``Described``, which is for all others.
 _DIALECTS: Mapping[str, type[Dialect]] = {
     "postgresql": PostgreSQL,
     "postgres": PostgreSQL,
@@ -49,6 +50,8 @@ _DIALECTS: Mapping[str, type[Dialect]] = {
     "mariadb": MySQL,
     "sqlite": SQLite,
     "store": StoreDialect,
+    "duckdb": DuckDB,
+    "oracle": Oracle,
 }
 
 #: The savepoint before a read that may be stopped.
@@ -61,7 +64,7 @@ class Source:
     def __init__(self, name: str, conn: Any, options: Options) -> None:
         """Take the URL or connection; it is opened when it is needed."""
         self.name = name
-        self.dialect = _dialect_of(name, conn)
+        self.dialect: Dialect = _DIALECTS.get(scheme_of(conn), Described)()
         self._conn = sources.lasting(conn)
         self._options = options
         self._opened: Connection | None = None
@@ -97,9 +100,13 @@ class Source:
         return not is_connection(self._conn) and not self.in_snapshot
 
     @property
-    def is_single_threaded(self) -> bool:
-        """Whether it works on this thread only, as connections of Python's sqlite3 do."""
-        return sources.is_adopted(self._conn) and sources.scheme(self._conn) == "sqlite"
+    def is_loaded(self) -> bool:
+        """Whether its rows are loaded before the engine begins."""
+        conn = self._conn
+        # A read that is stopped may end the caller's transaction; Python's sqlite3 works on this thread only.
+        if not self.dialect.can_stop_in_transaction and isinstance(conn, Connection) and conn.in_transaction:
+            return True
+        return sources.is_adopted(conn) and sources.scheme(conn) == "sqlite"
 
     def table(self, parts: tuple[str, ...]) -> Table:
         """Look a table up; raises ``ProgrammingError`` where there is none."""
@@ -152,7 +159,7 @@ class Source:
             if self._is_checked:
                 return
             is_open = self._opened is not None
-            if self._opened is not None and self.in_snapshot:
+            if self._opened is not None and self.in_snapshot and self.dialect.begin_snapshot:
                 # Its snapshot would show the catalogue as it was.
                 self._opened.rollback()
             try:
@@ -182,13 +189,13 @@ class Source:
             self._opened.close()
             self._opened = None
 
-    def _ask(self, statement: str, params: Sequence[Any]) -> list[tuple[Any, ...]]:
+    def _ask(self, statement: str, params: Sequence[Any]) -> pa.Table:
         table = self._answer(statement, params)
         self._answers.append((statement, params, table))
-        return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
+        return table
 
     def _answer(self, statement: str, params: Sequence[Any]) -> pa.Table:
-        table: pa.Table = read_sql(statement, self.conn, return_type="arrow", params=list(params))
+        table: pa.Table = read_sql(statement, self.conn, return_type="arrow", params=list(params) or None)
         return table
 
 
@@ -234,14 +241,6 @@ def lossy_kinds(options: Options) -> frozenset[Kind]:
     if options.uuid == "text":
         kinds.add(Kind.UUID)
     return frozenset(kinds)
-
-
-def _dialect_of(name: str, conn: Any) -> Dialect:
-    scheme = scheme_of(conn)
-    if scheme not in _DIALECTS:
-        message = f"attach[{name!r}] is of {scheme}://, whose tables sql does not read; read_sql gives a frame for it"
-        raise NotSupportedError(message)
-    return _DIALECTS[scheme]()
 
 
 def _readable(table: Table) -> list[Column]:
@@ -350,7 +349,7 @@ class RemoteQuery(Sources):
         schema = pa.schema([column.field for column in self._plan.whole])
         rows: Iterable[pa.RecordBatch] = self._batches(stream, source)
         # The frame's threads ask for what is streamed.
-        rows = list(rows) if source.is_single_threaded else rows
+        rows = list(rows) if source.is_loaded else rows
         batches = (pa.RecordBatch.from_arrays(batch.columns, schema=schema) for batch in rows)
         return pa.RecordBatchReader.from_batches(schema, batches)
 
@@ -364,7 +363,7 @@ class RemoteQuery(Sources):
 
         def is_streamed(one: Read) -> bool:
             source = sources[one.source]
-            return one.is_typed and one.is_read_once and users[source.identity] == 1 and not source.is_single_threaded
+            return one.is_typed and one.is_read_once and users[source.identity] == 1 and not source.is_loaded
 
         # Streams last: a table that cannot be loaded then does not leave one open.
         loaded = [one for one in reads if not is_streamed(one)]

@@ -5,11 +5,18 @@ import datetime as dt
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
+import pyarrow as pa
+
 from longshore.duckdb.remote.types import Kind, Table, Type, Unsafe
 from longshore.errors import ProgrammingError
 
 #: Runs a statement in the source, with parameters, and gives its rows.
-Ask = Callable[[str, Sequence[Any]], Sequence[tuple[Any, ...]]]
+Ask = Callable[[str, Sequence[Any]], pa.Table]
+
+
+def rows_of(table: pa.Table) -> list[tuple[Any, ...]]:
+    """Give the rows of an answer as objects."""
+    return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
 
 
 class Dialect(abc.ABC):
@@ -21,6 +28,10 @@ class Dialect(abc.ABC):
     quote: ClassVar[str] = '"'
     #: The statements that begin a transaction with one snapshot.
     begin_snapshot: ClassVar[Sequence[str]]
+    #: Whether it may be given a whole query, and not only one of a table's rows.
+    answers_queries: ClassVar[bool] = True
+    #: Whether a read that is stopped leaves the caller's transaction as it was, by a savepoint where one is needed.
+    can_stop_in_transaction: ClassVar[bool] = True
     #: The query of a table's version; without one, all of the catalogue's answer is compared.
     versions: ClassVar[str | None] = None
     #: Whether a transaction locks the tables that it has read against ALTER.
@@ -82,8 +93,8 @@ def table_rows(
     schema where the query names none.
     """
     for table, schema in tests:
-        rows = ask(query.format(table=table, schema=schema if len(parts) > 1 else here), parts[::-1])
-        rows = [tuple(value.decode() if isinstance(value, bytes) else value for value in row) for row in rows]
+        found = ask(query.format(table=table, schema=schema if len(parts) > 1 else here), parts[::-1])
+        rows = [tuple(value.decode() if isinstance(value, bytes) else value for value in row) for row in rows_of(found)]
         names = match_table(list(dict.fromkeys((row[0], row[1]) for row in rows)), parts)
         if names is not None:
             return names, [row[2:] for row in rows if row[:2] == names]

@@ -206,6 +206,8 @@ class _Planner:
         if not all(one.source == first.source and table.is_typed for one, table in tables):
             return None
         dialect = self.sources[first.source].dialect
+        if not dialect.answers_queries:
+            return None
         try:
             written = SelectWriter(dialect, tables, self.params, tree)
             edits = [edit.shifted(-offset) for one, table in tables for edit in one.replacements(empty_table(table))]

@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
 
-from longshore.duckdb.remote.dialect import Ask, Dialect, table_rows, timestamp_text
+from longshore.duckdb.remote.dialect import Ask, Dialect, rows_of, table_rows, timestamp_text
 from longshore.duckdb.remote.types import Column, Kind, Table, Trust, Type, decimal_type, scalar
 
 #: Expressions alone: of a plain column, a read would also ask whether it may be NULL.
@@ -160,7 +160,7 @@ def _domain_base(row: _Row, ask: Ask) -> _Row:
     """Give a domain over a ``char(n)`` as the ``char(n)`` that comparisons and LIKE see."""
     base, modifier = row.base, row.base_modifier
     while base >= _FIRST_OF_USERS:
-        below = ask(_BASE, [base])
+        below = rows_of(ask(_BASE, [base]))
         if not below:
             break
         ((base, modifier),) = below

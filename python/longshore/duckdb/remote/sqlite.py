@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from longshore.duckdb.remote.dialect import Ask, Dialect
+from longshore.duckdb.remote.dialect import Ask, Dialect, rows_of
 from longshore.duckdb.remote.types import Column, Kind, Table, Trust, Type
 
 _TABLES = """
@@ -39,16 +39,16 @@ class SQLite(Dialect):
 
     def find(self, ask: Ask, parts: Sequence[str], lossy: frozenset[Kind]) -> Table | None:
         """Look a table up in the catalogue, whose names differ by more than case."""
-        tables = ask(_TABLES, [parts[-1], parts[0] if len(parts) > 1 else None])
+        tables = rows_of(ask(_TABLES, [parts[-1], parts[0] if len(parts) > 1 else None]))
         if not tables:
             return None
         schema, table, kind, strict = tables[0]
         is_typed = bool(strict) and kind == "table"
         # Before the columns: a change in between then shows.
-        ((version,),) = ask(f"PRAGMA {self.name(schema)}.schema_version", [])
+        ((version,),) = rows_of(ask(f"PRAGMA {self.name(schema)}.schema_version", []))
         columns = [
             Column(name, self.name(name), _type(declared, encoding, is_typed=is_typed, lossy=lossy), _form(declared))
-            for name, declared, encoding in ask(_COLUMNS, [table, schema])
+            for name, declared, encoding in rows_of(ask(_COLUMNS, [table, schema]))
         ]
         return Table(f"{self.name(schema)}.{self.name(table)}", columns, is_typed=is_typed, version=version)
 

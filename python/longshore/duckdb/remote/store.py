@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 from longshore import sources
 from longshore.duckdb.mirror import Column as Stored
 from longshore.duckdb.mirror import columns_in, predicates_of
-from longshore.duckdb.remote.dialect import Ask, Dialect
+from longshore.duckdb.remote.dialect import Ask, Dialect, rows_of
 from longshore.duckdb.remote.text import quoted
 from longshore.duckdb.remote.types import Column, Kind, Table, Type
 from longshore.duckdb.session import View
@@ -35,7 +35,7 @@ class StoreDialect(Dialect):
     def find(self, ask: Ask, parts: Sequence[str], lossy: frozenset[Kind]) -> Table | None:
         """Look a table up through a connection."""
         del lossy
-        names = [] if _is_elsewhere(parts) else [name for (name,) in ask(_COLUMNS, [parts[-1]])]
+        names = [] if _is_elsewhere(parts) else [name for (name,) in rows_of(ask(_COLUMNS, [parts[-1]]))]
         return _table(parts[-1], names) if names else None
 
 
@@ -52,7 +52,7 @@ class StoreSource:
 
     dialect = StoreDialect()
     opens_connections = False
-    is_single_threaded = False
+    is_loaded = False
     in_snapshot = False
 
     def __init__(self, name: str, conn: Any, options: Options) -> None:
