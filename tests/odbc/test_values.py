@@ -110,7 +110,7 @@ FROM = {
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str, str]]:
     """Give a database's name, and its address through its driver."""
     with PLACES[request.param](request, tmp_path) as url:
-        yield request.param, url
+        yield request.param, f"{url};rounded_floats=true" if request.param == "sqlite" else url
 
 
 def table(query: str, url: str | longshore.Connection, **arguments: Any) -> pa.Table:

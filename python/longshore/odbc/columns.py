@@ -55,6 +55,10 @@ _MOST_BYTES = 2**31 - 1
 #: What has the core read a text as a decimal, in its own type policy.
 _DECIMAL = {"ADBC:postgresql:typname": "numeric"}
 _LIMIT = "give a larger max_text_size= in the address, or cast the column in the query"
+_ROUNDED = (
+    "read the file by sqlite:///, or the column as CASE WHEN r IS NOT NULL THEN printf('%!.17g', r) END; "
+    "rounded_floats=true in the address has floats rounded"
+)
 _EACH = "run each statement by itself"
 _CAST = "cast the column to text in the query"
 
@@ -74,6 +78,10 @@ class Driver(NamedTuple):
     undeclared: frozenset[int] = frozenset()
     #: Whether a column has values of any type, of which its own C type would make others.
     has_loose_types: bool = False
+    #: Whether it rounds floats to 15 digits, and the caller has not said that this may be.
+    rounds_floats: bool = False
+    #: Whether it calls an error of the server's whose state is that of a warning a success.
+    hides_failures: bool = False
     #: Whether it takes statements in UTF-8: of UTF-16, it cuts characters beyond 16 bits.
     takes_utf8: bool = False
     #: Types that are read as texts, of which their own C type would lose something.
@@ -246,6 +254,8 @@ class Column:
     def _parsed(self, values: Any, lengths: Any, valid: Any) -> pa.Array:
         """Give what the texts of a column are."""
         texts, kind = self._texts(values, lengths, valid, pa.string()), self.field.type
+        if self.driver.rounds_floats and pa.types.is_floating(kind) and valid.any():
+            self.refuse(int(np.argmax(valid)), "the driver rounds floats to 15 digits", _ROUNDED)
         is_time = pa.types.is_time(kind)
         through = pa.timestamp("us") if is_time else pa.timestamp(kind.unit) if pa.types.is_timestamp(kind) else kind
         if is_time:

@@ -5,7 +5,7 @@ import ctypes.util
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from ctypes import POINTER, byref, c_char, c_int, c_short, c_size_t, c_ssize_t, c_ushort, c_void_p
+from ctypes import POINTER, addressof, byref, c_char, c_int, c_short, c_size_t, c_ssize_t, c_ushort, c_void_p
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -16,11 +16,14 @@ ENV, DBC, STMT = 1, 2, 3
 SUCCESS, SUCCESS_WITH_INFO, NEED_DATA, NO_DATA = 0, 1, 99, 100
 NULL_DATA, NO_TOTAL, NTS = -1, -4, -3
 ATTR_ODBC_VERSION, ATTR_AUTOCOMMIT = 200, 102
+ATTR_PARAM_STATUS, ATTR_PARAMS_PROCESSED = 20, 21
 ATTR_PARAMSET_SIZE, ATTR_ROW_STATUS, ATTR_ROWS_FETCHED, ATTR_ROW_ARRAY_SIZE = 22, 25, 26, 27
 DRIVER_NAME, DBMS_NAME, GETDATA_EXTENSIONS, DESCRIBE_PARAMETER = 6, 17, 81, 10002
 DESC_UNSIGNED, DESC_TYPE_NAME = 8, 14
 COMMIT, ROLLBACK = 0, 1
-ROW_ERROR = 5
+ROW_ERROR, PARAM_ERROR, PARAM_UNUSED = 5, 5, 7
+
+GENERAL_WARNING = "01000"
 
 _NO_MANAGER = "install the system's ODBC driver manager: apt install unixodbc, or brew install unixodbc"
 
@@ -185,6 +188,8 @@ class Statement(Handle):
     kind = STMT
     #: Whether it was cancelled, which a driver heeds only while it waits.
     is_cancelled = False
+    #: Whether the driver calls a statement that the server has refused a success with a warning.
+    hides_failures = False
     #: Whether the driver takes statements in UTF-8, as others take them in UTF-16.
     takes_utf8 = False
 
@@ -202,14 +207,37 @@ class Statement(Handle):
         """Run a statement, or the one that is prepared."""
         self._look()
         if text is None:
-            self.check(function("SQLExecute", c_void_p)(self.value))
+            code = self.check(function("SQLExecute", c_void_p)(self.value))
         else:
-            self._say("SQLExecDirect", text)
+            code = self._say("SQLExecDirect", text)
+        if code == SUCCESS_WITH_INFO and self.hides_failures:
+            for state, said in self.diagnostics():
+                if state == GENERAL_WARNING:
+                    raise OdbcError(said, state)
 
-    def _say(self, name: str, text: str) -> None:
+    def execute_sets(self, sets: int) -> int:
+        """Run the prepared statement with each of the bound sets of parameters; gives how many rows all have changed.
+
+        Raises ``OdbcError`` where the driver leaves a set out; -1 where it does not tell the rows.
+        """
+        status, done = (c_ushort * sets)(), c_size_t()
+        self.kept += [status, done]
+        self.set(ATTR_PARAM_STATUS, addressof(status))
+        self.set(ATTR_PARAMS_PROCESSED, addressof(done))
+        self.execute()
+        if done.value != sets or PARAM_ERROR in status or PARAM_UNUSED in status:
+            message = f"the driver ran the statement with {done.value} of {sets} sets of parameters"
+            raise OdbcError(message, None)
+        counts = [self.changed]
+        # PostgreSQL's driver tells of each set by itself.
+        while self.has_another:
+            counts.append(self.changed)
+        return -1 if min(counts) < 0 else sum(counts)
+
+    def _say(self, name: str, text: str) -> int:
         given, length = (text.encode(), len(text.encode())) if self.takes_utf8 else wide(text)
         name = name if self.takes_utf8 else f"{name}W"
-        self.check(function(name, c_void_p, c_void_p, c_int)(self.value, given, length))
+        return self.check(function(name, c_void_p, c_void_p, c_int)(self.value, given, length))
 
     def cancel(self) -> None:
         """Stop what runs, from any thread."""

@@ -30,20 +30,22 @@ class Bound(NamedTuple):
     lengths: Any = None
 
 
-def one_row(params: Sequence[Any]) -> pa.RecordBatch:
-    """Give one set of parameters as a batch of one row."""
-    return pa.record_batch([_array(value) for value in params], [*map(str, range(len(params)))])
+def rows_of(sets: Sequence[Sequence[Any]]) -> pa.RecordBatch:
+    """Give sets of parameters, whose values have one type in each place, as a batch of a row each."""
+    columns = [pa.array([*map(_plain, values)]) for values in zip(*sets, strict=True)]
+    return pa.record_batch(columns, [*map(str, range(len(columns)))])
 
 
-def _array(value: Any) -> pa.Array:
+def _plain(value: Any) -> Any:
+    """Give a value as one that Arrow and ODBC have."""
     if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > 63:  # noqa: PLR2004  and a sign
-        return pa.array([Decimal(value)])
+        return Decimal(value)
     if isinstance(value, dt.time) and value.tzinfo is not None:
-        return pa.array([value.isoformat()])
+        return value.isoformat()
     if isinstance(value, list | tuple | dict | dt.timedelta) or type(value).__name__ == "Interval":
         message = f"ODBC has no parameter of Python's {type(value).__name__}: give its text"
         raise errors.NotSupportedError(message)
-    return pa.array([str(value)] if type(value).__name__ == "UUID" else [value])
+    return str(value) if type(value).__name__ == "UUID" else value
 
 
 def bind(statement: Statement, batch: pa.RecordBatch, *, is_utc: bool) -> None:
@@ -80,52 +82,38 @@ def _bound(name: str, array: Any) -> Bound:
     return make(array)
 
 
-#: The bytes of the buffers that rows are written from, and the most rows at once.
-_BUDGET, _MOST_ROWS = 4 << 20, 1000
+#: The bytes of the buffers that rows are written from, the most rows at once, and the bytes of most values.
+_BUDGET, _MOST_ROWS, _FIXED = 4 << 20, 1000, 80
 
 
-def execute_all(statement: Statement, batch: pa.RecordBatch, *, is_utc: bool) -> None:
-    """Run a prepared statement once for each row of a batch, many rows at a time."""
-    start, rows = 0, min(batch.num_rows, _MOST_ROWS)
+def execute_all(statement: Statement, batch: pa.RecordBatch, *, is_utc: bool, most: int = _MOST_ROWS) -> int:
+    """Run a prepared statement for each row of a batch, many at a time, and tell how many rows it changed, or -1."""
+    start, counts = 0, [0]
     while start < batch.num_rows:
-        part = batch.slice(start, rows)
+        part = batch.slice(start, most)
+        part = part.slice(0, max(1, _BUDGET // _width(part)))
         statement.kept.clear()
         bind(statement, part, is_utc=is_utc)
-        statement.execute()
+        counts.append(statement.execute_sets(part.num_rows))
         start += part.num_rows
+    return -1 if min(counts) < 0 else sum(counts)
 
 
-def postgresql_type(field: pa.Field) -> str:
-    """Give PostgreSQL's type of a column; raises ``NotSupportedError`` for one that no parameter has."""
-    kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
-    if pa.types.is_decimal(kind):
-        digits = max(kind.precision, kind.scale) - min(kind.scale, 0)
-        return f"numeric({digits},{max(kind.scale, 0)})"
-    if pa.types.is_timestamp(kind):
-        return "timestamp" if kind.tz is None else "timestamptz"
-    name = next((name for name, kinds in _POSTGRESQL.items() if str(kind).partition("[")[0] in kinds), None)
-    if name is None:
-        message = f"ODBC has no parameter of {kind}: cast it, or give its text"
-        raise errors.NotSupportedError(message, column=field.name)
-    return name
+def _width(batch: pa.RecordBatch) -> int:
+    """Give the bytes that a row takes at most in buffers, in which all values of a column have the longest one's."""
+    return sum(_longest(array) for array in batch.columns) + 1
 
 
-_POSTGRESQL = {
-    "boolean": {"bool"},
-    "smallint": {"int8", "int16", "uint8"},
-    "integer": {"int32", "uint16"},
-    "bigint": {"int64", "uint32"},
-    "numeric(20,0)": {"uint64"},
-    "real": {"float", "halffloat"},
-    "double precision": {"double"},
-    "text": {"string", "large_string", "string_view", "null"},
-    "bytea": {"binary", "large_binary", "binary_view", "fixed_size_binary"},
-    "date": {"date32", "date64"},
-    "time": {"time32", "time64"},
-    "interval": {"duration", "month_day_nano_interval"},
-    "uuid": {"extension<arrow.uuid>"},
-    "json": {"extension<arrow.json>"},
-}
+_VARYING = {pa.string(), pa.large_string(), pa.binary(), pa.large_binary()}
+
+
+def _longest(array: Any) -> int:
+    kind = array.type
+    if pa.types.is_dictionary(kind):
+        return _longest(array.dictionary)
+    if kind not in _VARYING:
+        return _FIXED
+    return 2 * (pc.max(pc.binary_length(array)).as_py() or 0)
 
 
 def _numbers(array: pa.Array, dtype: str) -> Any:

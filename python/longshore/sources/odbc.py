@@ -2,7 +2,8 @@
 
 import contextlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -12,10 +13,13 @@ from longshore import errors
 from longshore.odbc import manager
 from longshore.odbc.columns import Column, Driver, Rows
 from longshore.odbc.manager import Connection, Description, OdbcError, Statement
-from longshore.odbc.parameters import bind, execute_all, one_row, postgresql_type
+from longshore.odbc.parameters import bind, execute_all, rows_of
+from longshore.odbc.staging import as_sqlite, has_empty_bytes, postgresql_type, sqlite_new_types, sqlite_type
 from longshore.sources.arrow import ingested
-from longshore.sources.dialects import POSTGRESQL
-from longshore.sources.session import NOTHING, DriverSession, Result, hidden, only
+from longshore.sources.dialects import POSTGRESQL, SQLITE
+from longshore.sources.many import FEW, Row, alike
+from longshore.sources.session import CHANGE, NOTHING, DriverSession, Result, hidden, only
+from longshore.sources.transport import flag
 
 _FORM = "write odbc:DSN=name;UID=user or odbc:Driver=...;Server=...; a value with a semicolon stands in braces"
 _SETTING = re.compile(r"\s*([^=;{}]+?)\s*=\s*(\{(?:[^}]|\}\})*+\}|[^;]*?)\s*(?:;|$)")
@@ -47,12 +51,19 @@ _QUIRKS: dict[str, dict[str, Any]] = {
         "has_wrong_dates": True,
         "infinity": _LAST,
     },
-    "MariaDB": {"instants": frozenset({"timestamp"})},
-    "MySQL": {"instants": frozenset({"timestamp"})},
+    "MariaDB": {"instants": frozenset({"timestamp"}), "hides_failures": True},
+    "MySQL": {"instants": frozenset({"timestamp"}), "hides_failures": True},
     "SQLite": {"has_loose_types": True, "takes_utf8": True},
 }
 #: Databases whose drivers run several statements, or the first of them: here they are told apart.
 _SEVERAL = {"PostgreSQL", "SQLite"}
+_SQLITE = replace(SQLITE, new_types=sqlite_new_types)
+_DIALECTS = {"PostgreSQL": POSTGRESQL, "SQLite": _SQLITE}
+_NOT_WRITTEN = "this database has no dialect here, and may keep a part of a write that fails"
+#: Databases that have a source of their own, which writes.
+_OWN = {"MariaDB": "mariadb", "MySQL": "mysql", "Microsoft SQL Server": "mssql", "Oracle": "oracle"}
+#: Databases whose drivers do with many sets of parameters what they do with each; MariaDB's leaves sets out.
+_MANY = {"PostgreSQL", "SQLite"}
 #: The classes of SQLSTATE, by the exception that each is.
 _STATES: list[tuple[str, type[errors.Error]]] = [
     ("22|2201", errors.DataError),
@@ -62,20 +73,28 @@ _STATES: list[tuple[str, type[errors.Error]]] = [
     ("2|3|42|07|HY|IM", errors.ProgrammingError),
 ]
 
+#: SQLite's own codes, of a driver that has one state for all: busy, locked, disk, full, cannot open; constraint.
+_SQLITE_CODE = re.compile(r"^\[SQLite\].*\((\d+)\)", re.DOTALL)
+_SQLITE_KINDS: dict[str, type[errors.Error]] = {
+    **dict.fromkeys(("5", "6", "10", "13", "14"), errors.OperationalError),
+    "19": errors.IntegrityError,
+}
+
 
 def connect(rest: str, keywords: Mapping[str, str], **_: bool) -> "Session":
-    """Connect; every setting but ``max_text_size`` is the driver's."""
+    """Connect; every setting but ``max_text_size`` and ``rounded_floats`` is the driver's."""
     if _SETTING.sub("", rest):
         message = f"the settings are not key=value with semicolons between\nHint: {_FORM}"
         raise errors.InterfaceError(message, hint=_FORM)
     names = {"user": "UID", "password": "PWD"}
     given = dict(_SETTING.findall(rest))
     given |= {names.get(name, name): _braced(value) for name, value in keywords.items()}
-    most = given.pop("max_text_size", None)
+    most, rounded = given.pop("max_text_size", None), given.pop("rounded_floats", "false")
     if most is not None and not most.isdecimal():
         message = f"max_text_size is a number of characters, not {most!r}"
         raise errors.InterfaceError(message)
-    return Session(given, None if most is None else int(most))
+    may_round = flag(rounded, "rounded_floats")
+    return Session(given, None if most is None else int(most), may_round=may_round)
 
 
 def _braced(value: str) -> str:
@@ -112,6 +131,7 @@ class Cursor(Statement):
         """Open it."""
         super().__init__(connection)
         self._driver, self.takes_utf8 = driver, driver.takes_utf8
+        self.hides_failures = driver.hides_failures
         self.description: list[Description] = []
 
     def describe(self) -> bool:
@@ -120,6 +140,12 @@ class Cursor(Statement):
         if not self.description:
             self.rowcount = self.changed
         return bool(self.description)
+
+    def require(self, params: int) -> None:
+        """Raise ``ProgrammingError`` where the prepared statement has another number of parameters."""
+        if (places := self.places) != params:
+            message = f"the statement has {places} parameters, and params {params}"
+            raise errors.ProgrammingError(message)
 
     def rows(self, most: int) -> Rows:
         """Give the rows, at most so many in a batch."""
@@ -139,11 +165,11 @@ class Session(DriverSession):
     """One connection of a driver."""
 
     not_split = "an ODBC driver reads a query whole"
-    not_written = "this database has no dialect here, and may keep a part of a write that fails"
     failure = OdbcError
+    driver = Driver(has_long_values=False, max_text_size=None)
     places = "?"
 
-    def __init__(self, settings: Mapping[str, str], most: int | None) -> None:
+    def __init__(self, settings: Mapping[str, str], most: int | None, *, may_round: bool = False) -> None:
         """Connect, and ask the driver whose it is."""
         self._text = ";".join(f"{name}={value}" for name, value in settings.items())
         plain = {name: value.removeprefix("{").removesuffix("}").replace("}}", "}") for name, value in settings.items()}
@@ -162,7 +188,9 @@ class Session(DriverSession):
             # A bit for values of a fetched block, and one for those of columns that are bound.
             has_long = connection.number(manager.GETDATA_EXTENSIONS) & 12 == 12  # noqa: PLR2004
             self.driver = Driver(has_long, most, **_QUIRKS.get(vendor, {}))
-            self.dialect = POSTGRESQL if vendor == "PostgreSQL" else None
+            self.driver = self.driver._replace(rounds_floats=vendor == "SQLite" and not may_round)
+            self.dialect = _DIALECTS.get(vendor)
+            self.not_written = _NOT_WRITTEN + (f": write to {_OWN[vendor]}://" if vendor in _OWN else "")
             self.runs_several = vendor in _SEVERAL
             self._set_zone()
 
@@ -180,6 +208,10 @@ class Session(DriverSession):
         """Give Longshore's exception for the driver's, by its SQLSTATE."""
         state = error.sqlstate or ""
         kind = next((kind for states, kind in _STATES if re.match(states, state)), errors.DatabaseError)
+        if state == manager.GENERAL_WARNING and self.driver.hides_failures:
+            kind = errors.DataError
+        if state == "HY000" and (code := _SQLITE_CODE.search(str(error))):
+            kind = _SQLITE_KINDS.get(code[1], kind)
         return kind(hidden(str(error), self.settings), sqlstate=error.sqlstate)
 
     def _begin(self) -> None:
@@ -203,13 +235,13 @@ class Session(DriverSession):
     def _end_own_transaction(self) -> None:
         """End the transaction that PostgreSQL's driver has begun by itself, for a cursor on the server."""
         self._close_cursor()
-        if self.transaction == "none" and self.dialect is not None:
+        if self.transaction == "none" and self.dialect is POSTGRESQL:
             with contextlib.suppress(OdbcError):
                 self._begin()
                 self._end("rollback")
 
     def _is_sound(self) -> bool:
-        return self.dialect is None or super()._is_sound()
+        return self.dialect is not POSTGRESQL or super()._is_sound()
 
     def opened(self) -> Cursor:
         """Open a statement, which ends the one before."""
@@ -239,16 +271,33 @@ class Session(DriverSession):
             cursor = self.opened()
             cursor.execute(_ended(statement))
         else:
-            if self.dialect is not None:
+            if self.dialect is POSTGRESQL:
                 statement, params = _by_place(statement, params)
             cursor = self._asked(statement)
-            if (places := cursor.places) != len(params):
-                message = f"the statement has {places} parameters, and params {len(params)}"
-                raise errors.ProgrammingError(message)
-            bind(cursor, one_row(params), is_utc=bool(self.driver.instants))
+            cursor.require(len(params))
+            bind(cursor, rows_of([params]), is_utc=bool(self.driver.instants))
             cursor.execute()
         cursor.describe()
         return cursor
+
+    def execute_many(self, query: str, sets: Sequence[Any]) -> int | None:
+        """Run one statement with each set of parameters, many at a time where that is known to be the same."""
+        if len(sets) < FEW or not CHANGE.match(query) or not all(sets) or self._vendor not in _MANY:
+            return super().execute_many(query, sets)
+        statement, _ = self._checked(query, sets[0])
+        placed = [_by_place(statement, each) for each in sets] if self.dialect is POSTGRESQL else []
+        rows: list[Row] = [row for _, row in placed] or [*sets]
+        counts = []
+        with self.running():
+            for run, kinds in alike(rows):
+                # Of many bytes PostgreSQL's driver makes others than of one in a column of texts.
+                are_alike = kinds is not None and bytes not in kinds
+                for part in [run] if are_alike else [[row] for row in run]:
+                    # It also keeps the types of what a prepared statement ran with first.
+                    cursor = self._asked(placed[0][0] if placed else statement)
+                    cursor.require(len(part[0]))
+                    counts.append(execute_all(cursor, rows_of(part), is_utc=bool(self.driver.instants)))
+        return None if min(counts) < 0 else sum(counts)
 
     def _result(self, statement: str, params: Any, rows: int) -> Result | None:
         cursor = self._run(statement, params)
@@ -283,7 +332,7 @@ class Session(DriverSession):
 
     def _parameters(self, statement: str) -> Any:
         # PostgreSQL's driver says that it cannot; MariaDB's says so, too, and crashes.
-        if self.dialect is None and self.connection.text(manager.DESCRIBE_PARAMETER) != "Y":
+        if self.dialect is not POSTGRESQL and self.connection.text(manager.DESCRIBE_PARAMETER) != "Y":
             return None
         cursor = self._asked(statement)
         # A driver looks at it only now.
@@ -292,14 +341,17 @@ class Session(DriverSession):
         return pa.schema([Column(number, parameter, self.driver).field for number, parameter in told])
 
     def _stage(self, name: str, frame: object) -> None:
-        table = ingested(frame, self.dialect)
-        columns = ", ".join(f"{POSTGRESQL.quoted(field.name)} {postgresql_type(field)}" for field in table.schema)
+        table, kind_of = ingested(frame, self.dialect), postgresql_type
+        if self.dialect is _SQLITE:
+            table, kind_of = as_sqlite(table), sqlite_type
+        columns = ", ".join(f"{POSTGRESQL.quoted(field.name)} {kind_of(field)}" for field in table.schema)
         for statement in (f"DROP TABLE IF EXISTS {name}", f"CREATE TEMPORARY TABLE {name} ({columns})"):
             self._run(statement, None)
         cursor = self.opened()
         cursor.prepare(f"INSERT INTO {name} VALUES ({', '.join('?' * table.num_columns)})")
+        more = {"most": 1} if self.dialect is _SQLITE and has_empty_bytes(table) else {}
         for batch in table.to_batches():
-            execute_all(cursor, batch, is_utc=True)
+            execute_all(cursor, batch, is_utc=True, **more)
 
     def _count(self, cursor: Cursor) -> int:
         return sum(batch.num_rows for batch in cursor.rows(10_000).batches())

@@ -1,0 +1,118 @@
+"""Writing by ODBC into SQLite; into PostgreSQL the contract does. And what drivers do with many sets of parameters."""
+
+import datetime as dt
+import uuid
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import longshore
+from tests.contract.test_dbapi import MIXED
+from tests.quirks.odbc import in_mariadb, in_sqlite
+
+#: Columns, and what of their values is read of them by another.
+COLUMNS: dict[str, tuple[pa.Array, Any]] = {
+    "int32": (pa.array([1, None, -(2**31)], pa.int32()), None),
+    "uint64": (pa.array([0, None, 2**63 - 1], pa.uint64()), None),
+    "bool": (pa.array([True, None, False]), None),
+    "float64": (pa.array([0.1 + 0.2, None, -0.0]), None),
+    "float32": (pa.array([0.1, None, 1.5], pa.float32()), None),
+    "text": (pa.array(["ä€𝄞", None, ""]), None),
+    "labels": (pa.array(["a", None, "b"]).dictionary_encode(), None),
+    "bytes": (pa.array([b"\0\xff", None, b""]), None),
+    "date": (pa.array([dt.date(2024, 2, 29), None, dt.date(1, 1, 1)]), None),
+    "stamp": (pa.array([dt.datetime(2024, 2, 29, 1, 2, 3, 4), None, dt.datetime(9999, 12, 31)]), None),  # noqa: DTZ001
+    "time": (pa.array([dt.time(1, 2, 3, 4), None, dt.time(0)]), ["01:02:03.000004", None, "00:00:00.000000"]),
+    "decimal": (pa.array([Decimal("1.50"), None, Decimal("-0.01")]), ["1.50", None, "-0.01"]),
+    "none": (pa.nulls(3), None),
+}
+TABLE = pa.table({name: array for name, (array, _) in COLUMNS.items()})
+
+
+@pytest.fixture
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
+    """Give the address of a file by its driver."""
+    with in_sqlite(request, tmp_path) as url:
+        yield f"{url};rounded_floats=true"
+
+
+@pytest.mark.parametrize("mode", ["fail", "append", "replace", "truncate"])
+def test_each_value_in_each_mode(place: str, tmp_path: Path, mode: Any) -> None:
+    if mode != "fail":
+        assert longshore.write_sql(TABLE.slice(0, 1), "boats", place) == 1
+    assert longshore.write_sql(TABLE, "boats", place, if_exists=mode) == 3
+    found = longshore.read_sql("SELECT * FROM boats", f"sqlite:///{tmp_path}/odbc.db", return_type="arrow")
+    for name, (array, wanted) in COLUMNS.items():
+        assert found[name].to_pylist()[mode == "append" :] == (wanted or array.to_pylist()), name
+
+
+def test_an_upsert(place: str) -> None:
+    longshore.write_sql({"k": [1, 2], "v": ["a", "b"]}, "boats", place, key="k")
+    rows = {"k": [2, 3, 3], "v": ["B", "c", "C"]}
+    longshore.write_sql(rows, "boats", place, key="k", if_exists="upsert")
+    found = longshore.read_sql("SELECT * FROM boats ORDER BY k", place, return_type="arrow").to_pylist()
+    assert found == [{"k": 1, "v": "a"}, {"k": 2, "v": "B"}, {"k": 3, "v": "C"}]
+
+
+@pytest.mark.parametrize(
+    ("array", "text"),
+    [
+        (pa.array([1, 2**63], pa.uint64()), "beyond SQLite's integers"),
+        (pa.array([1.0, float("nan")]), "NaN would become NULL"),
+        (pa.array(["x", "7"]), "7 does not fit integer exactly"),
+        (pa.array([1.0, 0.5]), "0.5 does not fit integer exactly"),
+    ],
+)
+def test_what_would_change_is_an_error_and_nothing_is_written(place: str, array: pa.Array, text: str) -> None:
+    longshore.write_sql({"n": [1]}, "boats", place)
+    with pytest.raises(longshore.DataError, match=text) as caught:
+        longshore.write_sql(pa.table({"n": array}), "boats", place, if_exists="append")
+    assert (caught.value.column, caught.value.row) == ("n", 1)
+    with pytest.raises(longshore.IntegrityError, match="UNIQUE"):
+        longshore.write_sql({"n": [7, 7]}, "unique_boats", place, key="n")
+    assert longshore.read_sql("SELECT n FROM boats", place, return_type="arrow")["n"].to_pylist() == [1]
+
+
+def test_a_rounded_float_is_an_error(request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    with in_sqlite(request, tmp_path) as url:
+        with longshore.connect(url, autocommit=True) as connection:
+            connection.execute("CREATE TABLE t (r real)")
+            connection.execute("INSERT INTO t VALUES (NULL), (0.1 + 0.2)")
+            with pytest.raises(longshore.DataError, match="rounds floats to 15 digits") as caught:
+                longshore.read_sql("SELECT r FROM t", connection)
+            assert (caught.value.column, caught.value.row) == ("r", 1)
+            query = "SELECT CASE WHEN r IS NOT NULL THEN printf('%!.17g', r) END AS r FROM t"
+            exact = longshore.read_sql(query, connection, return_type="arrow", schema={"r": "float64"})
+        assert exact["r"].to_pylist() == [None, 0.1 + 0.2]
+        rounded = longshore.read_sql("SELECT r FROM t", f"{url};rounded_floats=true", return_type="arrow")
+        assert rounded["r"].to_pylist() == [None, 0.3]
+
+
+@pytest.mark.parametrize("kind", ["text", "decimal(20,4)", "double"])
+@pytest.mark.parametrize("within", [in_sqlite, in_mariadb])
+def test_executemany_leaves_no_set_out(request: pytest.FixtureRequest, tmp_path: Path, within: Any, kind: str) -> None:
+    # MariaDB's driver calls it a success that the server has refused a row for a value that it would cut.
+    with within(request, tmp_path) as url, longshore.connect(url, autocommit=True) as connection:
+        cursor = connection.cursor()
+        cursor.execute(f"CREATE TABLE t (n int, v {kind})")
+        held = []
+        for value in MIXED:
+            try:
+                cursor.execute("INSERT INTO t VALUES (?, ?)", [0, value])
+            except longshore.Error:
+                continue
+            held.append(value)
+        text = "concat" if within is in_mariadb else "hex"
+        query = f"SELECT {text}(v) AS v, count(*) AS n FROM t GROUP BY v ORDER BY v"
+        once = cursor.execute(query).fetchall()
+        cursor.execute("DELETE FROM t")
+        sets = [(n, value) for n, value in enumerate(value for value in held for _ in range(9))]
+        assert cursor.executemany("INSERT INTO t VALUES (?, ?)", sets).rowcount == 9 * len(held)
+        if kind != "text" and within is in_mariadb:
+            with pytest.raises(longshore.DataError, match="Data truncated") as caught:
+                cursor.execute("INSERT INTO t VALUES (?, ?)", [0, uuid.UUID(int=7)])
+            assert caught.value.sqlstate == "01000"
+        assert cursor.execute(query).fetchall() == [(v, 9 * n) for v, n in once]
