@@ -59,8 +59,9 @@ test-pythons: $(foreach venv,$(PYTHONS),$(if $(or $(CI),$(call found,$(venv:.ven
 test-python-3.%: .venv-3.%/.longshore
 	$(<D)/bin/python $(PYTEST) $(SPREAD) -m "pythons and not once" tests
 
-test-all: $(VENV)/.longshore $(VENV)/bin/tds-server ## run the long run: cuts at every byte, two hundred limits of memory
+test-all: $(VENV)/.longshore $(VENV)/bin/tds-server ## run the long run: all cases, cuts at every byte, two hundred limits of memory; and PostgreSQL 16
 	LONGSHORE_TEST_ALL=1 $(VENV)/bin/python $(PYTEST) $(SPREAD) tests
+	LONGSHORE_TEST_ALL=1 LONGSHORE_POSTGRESQL_VERSION=16 $(VENV)/bin/python $(PYTEST) $(SPREAD) -m "server and not once" tests
 
 record: $(VENV)/.longshore ## record the conversations with servers that the Rust tests play again, for new versions of the servers
 	$(VENV)/bin/python -m tests.record

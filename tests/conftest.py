@@ -17,6 +17,8 @@ from tests.certificates import Certificates
 from tests.conformance.case import Case
 from tests.conformance.postgresql import Places
 from tests.cutter import Cutter
+from tests.long import IS_LONG
+from tests.pairwise import pairwise
 from tests.servers import (
     H2,
     MSSQL,
@@ -98,12 +100,13 @@ def place(postgres: Endpoint) -> Iterator[Place]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out the cases whose type is newer than the PostgreSQL that was asked for."""
+    """Leave out the cases whose type is newer than the PostgreSQL that was asked for, and the long run's."""
     version = float(os.environ.get("LONGSHORE_POSTGRESQL_VERSION") or "inf")
-    newer = [item for item in items if _since(item) > version]
-    if newer:
-        config.hook.pytest_deselected(items=newer)
-        items[:] = [item for item in items if _since(item) <= version]
+    known = [item for item in items if _since(item) <= version]
+    kept = known if IS_LONG else pairwise(known)
+    if len(kept) < len(items):
+        config.hook.pytest_deselected(items=[item for item in items if item not in set(kept)])
+        items[:] = kept
 
 
 def pytest_sessionstart() -> None:

@@ -1,4 +1,4 @@
-"""The long run, `make test-all`: a network fails at every byte, and memory ends at every amount."""
+"""The long run, `make test-all`: a network fails at every byte, memory ends at every amount, and tests run in all their cases."""
 
 import os
 

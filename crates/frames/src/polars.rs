@@ -1,5 +1,6 @@
 //! What polars takes: distinct names, and storage types without Arrow's extension types, which it keeps as
-//! opaque types of its own or refuses. UUIDs are texts.
+//! opaque types of its own or refuses. UUIDs are texts; texts and bytes are views, as they are in polars, which would make them
+//! one after another.
 
 use std::sync::Arc;
 
@@ -21,7 +22,7 @@ pub fn polars_schema(schema: &Schema) -> SchemaRef {
     Arc::new(Schema::new(fields.collect::<Vec<Field>>()))
 }
 
-/// `batch` under what [`polars_schema`] made of its schema. Copies no value but UUIDs.
+/// `batch` under what [`polars_schema`] made of its schema. Copies no value but UUIDs and what short texts a view holds.
 pub fn polars_batch(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
     retyped_batch(batch, schema, 0, |_| Losses::default())
 }
@@ -45,8 +46,12 @@ fn plain(field: &Field) -> Field {
     let mut metadata = field.metadata().clone();
     metadata.remove(EXTENSION);
     metadata.remove(EXTENSION_METADATA);
-    let data_type =
-        if is_uuid(field) { DataType::Utf8 } else { with_inner_fields(field.data_type(), &plain) };
+    let data_type = match field.data_type() {
+        _ if is_uuid(field) => DataType::Utf8,
+        DataType::Utf8 | DataType::LargeUtf8 => DataType::Utf8View,
+        DataType::Binary | DataType::LargeBinary => DataType::BinaryView,
+        other => with_inner_fields(other, &plain),
+    };
     field.clone().with_data_type(data_type).with_metadata(metadata)
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Decimal128Type, Decimal256Type};
+use arrow_array::types::{BinaryViewType, Decimal128Type, Decimal256Type, StringViewType};
 use arrow_array::{
     Array, ArrayRef, FixedSizeListArray, GenericListArray, MapArray, OffsetSizeTrait, RecordBatch,
     RecordBatchOptions, StringArray, StructArray,
@@ -14,10 +14,11 @@ use longshore_core::{Error, NATIVE_TYPE, Place};
 use longshore_values::{Fault, Losses, uuid};
 
 use crate::threads::by_column;
+use crate::views::views;
 use crate::{doubles, rescale};
 
 /// `batch` under `schema`, which differs from its own in names and metadata, in decimals that are doubles or integers
-/// there, and UUIDs that are texts. `before` rows of the result went before: errors count them. `losses` gives what is told of
+/// there, UUIDs that are texts, and texts and bytes that are views. `before` rows of the result went before: errors count them. `losses` gives what is told of
 /// decimals that are not their doubles.
 pub fn retyped_batch(
     batch: &RecordBatch,
@@ -86,6 +87,18 @@ fn retyped(array: &ArrayRef, data_type: &DataType, losses: &mut Losses) -> Resul
             let uuids = array.as_fixed_size_binary().iter();
             let text = |bytes: &[u8]| uuid(bytes.try_into().unwrap_or(&[0; 16]));
             Ok(Arc::new(uuids.map(|bytes| bytes.map(text)).collect::<StringArray>()))
+        }
+        (DataType::Utf8View, DataType::Utf8) => {
+            Ok(Arc::new(views::<_, StringViewType>(array.as_string::<i32>())))
+        }
+        (DataType::Utf8View, DataType::LargeUtf8) => {
+            Ok(Arc::new(views::<_, StringViewType>(array.as_string::<i64>())))
+        }
+        (DataType::BinaryView, DataType::Binary) => {
+            Ok(Arc::new(views::<_, BinaryViewType>(array.as_binary::<i32>())))
+        }
+        (DataType::BinaryView, DataType::LargeBinary) => {
+            Ok(Arc::new(views::<_, BinaryViewType>(array.as_binary::<i64>())))
         }
         _ => Ok(array.clone()),
     }

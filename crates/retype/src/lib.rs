@@ -10,6 +10,7 @@ mod policy;
 mod refusal;
 mod rescale;
 mod threads;
+mod views;
 
 pub use batch::{retyped_batch, with_inner_fields};
 pub use cast::{can as can_cast, cast};

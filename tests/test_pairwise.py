@@ -1,0 +1,25 @@
+"""The cases that run are those in which two values meet first."""
+
+from itertools import combinations, product
+
+import pytest
+
+from tests.long import IS_LONG
+
+ALL = {*product("ab", "cd", [("e", 0), ("f", 0), ("f", 1)])}
+run: set[tuple[str, str, tuple[str, int]]] = set()
+
+
+@pytest.mark.parametrize("first", ["a", "b"])
+@pytest.mark.parametrize("second", ["c", "d"])
+@pytest.mark.parametrize(("third", "fourth"), [("e", 0), ("f", 0), ("f", 1)])
+def test_a_case(first: str, second: str, third: str, fourth: int) -> None:
+    run.add((first, second, (third, fourth)))
+    assert run <= ALL
+
+
+def test_all_values_have_met() -> None:
+    assert {pair for case in run for pair in combinations(case, 2)} == {
+        pair for case in ALL for pair in combinations(case, 2)
+    }
+    assert len(run) == (len(ALL) if IS_LONG else 6)
