@@ -68,6 +68,12 @@ def test_what_arrow_cannot_hold_is_an_error(url: str, value: str) -> None:
     assert caught.value.hint is not None
 
 
+@pytest.mark.parametrize("form", ["arrow", "arrow_stream", "pandas"])
+def test_an_error_of_the_first_rows_is_one_of_ours(url: str, form: str) -> None:
+    with pytest.raises(longshore.DataError, match="Could not convert string 'quay0' to INT32"):
+        list(longshore.read_sql("SELECT CAST('quay' || range AS INTEGER) AS x FROM range(3)", url, return_type=form))
+
+
 @pytest.mark.parametrize(
     ("value", "wanted", "exact"),
     [

@@ -71,6 +71,24 @@ def test_each_set_of_parameters_is_a_part_of_the_result(connect: Connect, place:
     assert found["name"].to_pylist() == ["quay 2", "quay 5"]
 
 
+def test_the_schema_of_parameters_is_told(connect: Connect, place: Place, target: str) -> None:
+    with connect().cursor() as cursor:
+        schema = cursor.adbc_prepare(f"SELECT name FROM berths WHERE berth = {place(1)} AND name = {place(2)}")
+        known = {"postgresql": [pa.int64(), pa.string()], "sqlite": []}
+        assert schema.types == known.get(target.partition(":")[0], [pa.null(), pa.null()])
+
+
+def test_the_partitions_of_a_result_are_read_by_others(connect: Connect) -> None:
+    """One by default: how large a result is, is not known when its first rows are there."""
+    with connect().cursor() as cursor, connect().cursor() as other:
+        partitions, schema = cursor.adbc_execute_partitions("SELECT berth, name FROM berths ORDER BY berth")
+        assert (len(partitions), schema.names) == (1, BERTHS.schema.names)
+        other.adbc_read_partition(partitions[0])
+        assert other.fetch_arrow_table().cast(BERTHS.schema) == BERTHS
+        with pytest.raises(Exception, match="there is no such result"):
+            cursor.adbc_read_partition(partitions[0])
+
+
 def test_changes_are_counted(connect: Connect, place: Place, table: str) -> None:
     connection = connect()
     with connection.cursor() as cursor:
@@ -126,6 +144,23 @@ def test_rows_are_ingested(connect: Connect, table: str, mode: Any) -> None:
         if mode == "create":
             with pytest.raises(ProgrammingError, match=r"there already|already exists"):
                 cursor.adbc_ingest(table, boats, mode="create")
+
+
+def test_a_temporary_table_is_not_left_in_a_session_that_others_have(connect: Connect, table: str) -> None:
+    boats = pa.table({"boat": pa.array([1, 2], pa.int64())})
+    with connect().cursor() as cursor, pytest.raises(Exception, match="in a transaction"):
+        cursor.adbc_ingest(table, boats, mode="create", temporary=True)
+
+
+@pytest.mark.parametrize("depth", ["catalogs", "db_schemas", "tables"])
+def test_the_catalogue_is_listed_to_a_depth(connect: Connect, target: str, depth: Any) -> None:
+    catalogs = connect().adbc_get_objects(depth=depth, table_name_filter="berths").read_all().to_pylist()
+    schemas = [schema for catalog in catalogs for schema in catalog["catalog_db_schemas"] or []]
+    tables = [table for schema in schemas for table in schema["db_schema_tables"] or []]
+    assert bool(catalogs) is (depth != "catalogs" or not target.startswith("sqlite"))
+    assert bool(schemas) is (depth != "catalogs")
+    assert [table["table_name"] for table in tables] == (["berths"] if depth == "tables" else [])
+    assert all(table["table_columns"] is None for table in tables)
 
 
 def test_the_catalogue_is_listed(connect: Connect) -> None:

@@ -18,11 +18,12 @@ use longshore_core::{Deadline, Error, Result, Secret};
 use prost::Message;
 use tonic::codec::CompressionEncoding;
 use tonic::metadata::MetadataMap;
-use tonic::{Code, Request, Response, Status, Streaming};
+use tonic::{Code, Request, Response, Status};
 
 use crate::credentials::{Credentials, Login, basic};
 use crate::error::{broken, error_of, lost};
 use crate::link::{Address, Link, origin};
+use crate::messages::{self, Messages};
 use crate::settings::Settings;
 use crate::wait::wait;
 
@@ -264,12 +265,11 @@ impl Client {
     }
 
     /// The messages behind a ticket; the inner error is the server's.
-    pub(crate) fn get(
-        &self,
-        ticket: &Ticket,
-        deadline: &Deadline,
-    ) -> Result<Result<Streaming<FlightData>, Status>> {
-        self.answered(deadline, ticket, true, |mut calls, request| async move { calls.do_get(request).await })
+    pub(crate) fn get(&self, ticket: &Ticket, deadline: &Deadline) -> Result<Result<Messages, Status>> {
+        let most = self.shared.settings.max_message_size;
+        self.answered(deadline, ticket, true, |_, request| {
+            messages::get(self.link.clone(), self.origin.clone(), request, most)
+        })
     }
 
     /// What the server answers to an action.

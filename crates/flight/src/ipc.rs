@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_buffer::Buffer;
-use arrow_flight::FlightData;
 use arrow_ipc::convert::{try_fb_to_schema, try_schema_from_ipc_buffer};
 use arrow_ipc::reader::{RecordBatchDecoder, read_dictionary};
 use arrow_ipc::{Endianness, Message, MessageHeader, root_as_message};
@@ -16,6 +15,7 @@ use longshore_core::memory::room_for;
 use longshore_core::{Error, Result};
 
 use crate::error::broken;
+use crate::messages::Message as Data;
 
 /// The boundary at which Arrow's buffers begin.
 const ALIGNMENT: usize = 64;
@@ -40,17 +40,17 @@ pub(crate) enum Decoded {
 
 impl Decoder {
     /// Reads a message.
-    pub(crate) fn decode(&mut self, data: &FlightData) -> Result<Decoded> {
+    pub(crate) fn decode(&mut self, data: &Data) -> Result<Decoded> {
         // What the checks below leave open must not end the caller.
         let read = catch_unwind(AssertUnwindSafe(|| self.read(data)));
         read.unwrap_or_else(|_| Err(broken("a message is not one of Arrow's")))
     }
 
-    fn read(&mut self, data: &FlightData) -> Result<Decoded> {
-        if data.data_header.is_empty() {
+    fn read(&mut self, data: &Data) -> Result<Decoded> {
+        if data.head.is_empty() {
             return Ok(Decoded::Nothing);
         }
-        let message = root_as_message(&data.data_header)
+        let message = root_as_message(&data.head)
             .map_err(|error| broken(format_args!("the head of a message: {error}")))?;
         match (message.header_type(), &self.schema) {
             (MessageHeader::NONE, _) => Ok(Decoded::Nothing),
@@ -63,19 +63,17 @@ impl Decoder {
             (MessageHeader::DictionaryBatch, Some(schema)) => {
                 let batch = message.header_as_dictionary_batch();
                 let batch = batch.ok_or_else(|| broken("a dictionary without its head"))?;
-                let body = aligned(&data.data_body);
-                check_buffers(batch.data(), &body)?;
-                read_dictionary(&body, batch, schema, &mut self.dictionaries, &message.version())
+                check_buffers(batch.data(), &data.body)?;
+                read_dictionary(&data.body, batch, schema, &mut self.dictionaries, &message.version())
                     .map_err(|error| unreadable(&error))?;
                 Ok(Decoded::Nothing)
             }
             (MessageHeader::RecordBatch, Some(schema)) => {
                 let batch = message.header_as_record_batch();
                 let batch = batch.ok_or_else(|| broken("a batch without its head"))?;
-                let body = aligned(&data.data_body);
-                check_buffers(Some(batch), &body)?;
+                check_buffers(Some(batch), &data.body)?;
                 let version = message.version();
-                RecordBatchDecoder::try_new(&body, batch, schema.clone(), &self.dictionaries, &version)
+                RecordBatchDecoder::try_new(&data.body, batch, schema.clone(), &self.dictionaries, &version)
                     .and_then(RecordBatchDecoder::read_record_batch)
                     .map(Decoded::Batch)
                     .map_err(|error| unreadable(&error))
@@ -113,7 +111,7 @@ fn schema_of(message: &Message<'_>) -> Result<Schema> {
 }
 
 /// The body where Arrow's buffers may lie: a message begins anywhere.
-fn aligned(body: &Bytes) -> Buffer {
+pub(crate) fn aligned(body: &Bytes) -> Buffer {
     if body.as_ptr().align_offset(ALIGNMENT) == 0 {
         Buffer::from(body.clone())
     } else {
@@ -149,6 +147,7 @@ fn unreadable(error: &ArrowError) -> Error {
 mod tests {
     use arrow_array::types::Int32Type;
     use arrow_array::{DictionaryArray, Int64Array, StringArray};
+    use arrow_flight::FlightData;
     use arrow_ipc::CompressionType;
     use arrow_ipc::writer::IpcWriteOptions;
     use arrow_schema::Field;
@@ -189,9 +188,11 @@ mod tests {
                         let mut lie = message.clone();
                         *(if is_head { &mut lie.data_header } else { &mut lie.data_body }) = changed.into();
                         let mut decoder = Decoder::default();
-                        let before = whole[..at].iter().try_for_each(|data| decoder.decode(data).map(drop));
+                        let before = whole[..at]
+                            .iter()
+                            .try_for_each(|data| decoder.decode(&data.clone().into()).map(drop));
                         before.unwrap();
-                        read += usize::from(decoder.decode(&lie).is_ok());
+                        read += usize::from(decoder.decode(&lie.into()).is_ok());
                     }
                 }
             }
@@ -202,9 +203,9 @@ mod tests {
     #[test]
     fn rows_before_their_schema_and_a_second_schema_are_refused() {
         let whole = messages(None);
-        assert!(Decoder::default().decode(whole.last().unwrap()).is_err());
+        assert!(Decoder::default().decode(&whole.last().unwrap().clone().into()).is_err());
         let mut decoder = Decoder::default();
-        assert!(matches!(decoder.decode(&whole[0]), Ok(Decoded::Schema(_))));
-        assert!(decoder.decode(&whole[0]).is_err());
+        assert!(matches!(decoder.decode(&whole[0].clone().into()), Ok(Decoded::Schema(_))));
+        assert!(decoder.decode(&whole[0].clone().into()).is_err());
     }
 }

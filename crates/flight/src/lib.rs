@@ -1,7 +1,8 @@
 //! Flight SQL: any database behind a server of Apache Arrow's protocol, as a source.
 //!
 //! Results are Arrow from the server on. [`link`] is one HTTP/2 connection, driven by a thread of its own; [`client`] makes
-//! the calls of Flight over it, with what proves who calls; [`ipc`] reads messages; [`results`] are the rows of all endpoints.
+//! the calls of Flight over it, with what proves who calls; [`messages`] takes a stream apart, and [`ipc`] reads its messages;
+//! [`results`] are the rows of all endpoints.
 
 mod binding;
 mod catalogue;
@@ -10,6 +11,7 @@ mod credentials;
 mod error;
 mod ipc;
 mod link;
+mod messages;
 mod options;
 mod parts;
 mod results;

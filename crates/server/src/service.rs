@@ -52,6 +52,9 @@ const SWEEP: Duration = Duration::from_secs(1);
 /// How long a statement waits for the one before it in its transaction, whose client has just left it.
 const BEFORE: Duration = Duration::from_secs(10);
 
+/// The first words of statements that may change rows.
+const CHANGES: [&str; 8] = ["insert", "update", "delete", "merge", "replace", "with", "copy", "call"];
+
 /// What all calls share.
 pub(crate) struct Shared {
     writers: Arc<Engine>,
@@ -446,6 +449,12 @@ impl Shared {
             return Err(status(reading::refused()));
         }
         let transaction = asked.transaction_id.as_deref().map(handle_text).transpose()?;
+        if asked.temporary && transaction.is_none() {
+            // Any client may have the next statement of the session that it would be left in.
+            return Err(Status::failed_precondition(
+                "a temporary table is its session's: ingest it in a transaction, which has one of its own",
+            ));
+        }
         let place = self.place(context, transaction.as_deref(), deadline)?;
         let schema = upload.schema.ok_or_else(|| malformed("no rows were sent"))?;
         let written = || {
@@ -491,7 +500,7 @@ impl Shared {
         if let Some(statement) = CursorStatement::of(text)
             && self.over_cursor(context, statement, transaction, deadline)?.is_some()
         {
-            return Ok(-1);
+            return Ok(0);
         }
         let place = self.place(context, transaction, deadline)?;
         let has_columns =
@@ -500,8 +509,7 @@ impl Shared {
             Some(upload) => place.update_many(text, upload.batches.sets(), deadline),
             None => place.update(text, deadline),
         };
-        let changed = changed.map_err(status)?;
-        Ok(changed.and_then(|rows| i64::try_from(rows).ok()).unwrap_or(-1))
+        Ok(record_count(text, changed.map_err(status)?))
     }
 
     /// The columns of what a statement returns; none of one without rows, or whose source knows them only once it has run.
@@ -536,6 +544,17 @@ impl Shared {
             described => described,
         }
     }
+}
+
+/// How many rows a statement has changed; -1 where that is not known. A definition has changed none: Apache's JDBC driver runs
+/// a statement whose count it does not know once more, for its rows.
+fn record_count(text: &str, changed: Option<u64>) -> i64 {
+    let Some(rows) = changed else {
+        let tokens = SQLITE.tokens(text);
+        let is_first = |word: &&str| tokens.first().is_some_and(|token| token.is_word(word));
+        return if CHANGES.iter().any(is_first) { -1 } else { 0 };
+    };
+    i64::try_from(rows).unwrap_or(-1)
 }
 
 /// How many question marks are places of parameters.

@@ -56,7 +56,9 @@ class Rebatched:
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """Run the query and give its rows."""
         del requested_schema
-        return self._relation.to_arrow_reader(self._rows).__arrow_c_stream__()
+        # Nothing above it hears of an error of the first rows.
+        with translate_errors():
+            return self._relation.to_arrow_reader(self._rows).__arrow_c_stream__()
 
 
 def with_bounded_batches(relation: Any, types: Iterable[object]) -> ArrowStreamable:

@@ -4,16 +4,17 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use arrow_array::{RecordBatch, RecordBatchOptions};
-use arrow_flight::{FlightData, FlightEndpoint};
+use arrow_flight::FlightEndpoint;
 use arrow_schema::{Field, Schema, SchemaRef};
 use longshore_core::{Deadline, Error, Kind, Place, Result, locked};
 use longshore_source::settings::Url;
-use tonic::{Code, Streaming};
+use tonic::Code;
 
 use crate::client::Client;
 use crate::error::broken;
 use crate::ipc::{Decoded, Decoder};
 use crate::link::Address;
+use crate::messages::Messages;
 use crate::wait::wait;
 
 /// The location of the server that has told of the endpoint.
@@ -78,7 +79,7 @@ impl Servers {
 
 /// A stream of rows under a schema.
 pub(crate) struct Endpoint {
-    stream: Streaming<FlightData>,
+    stream: Messages,
     decoder: Decoder,
     client: Client,
     schema: SchemaRef,
@@ -120,7 +121,7 @@ impl Endpoint {
         Err(nowhere(at, unreached))
     }
 
-    fn begun(client: Client, stream: Streaming<FlightData>, at: usize, deadline: &Deadline) -> Result<Self> {
+    fn begun(client: Client, stream: Messages, at: usize, deadline: &Deadline) -> Result<Self> {
         let schema = Arc::new(Schema::empty());
         let mut endpoint = Self { stream, decoder: Decoder::default(), client, schema };
         loop {
@@ -151,7 +152,7 @@ impl Endpoint {
     fn message(&mut self, deadline: &Deadline) -> Result<Option<Decoded>> {
         let limit = self.client.shared.settings.call_timeout;
         let limited = limit.map(|limit| deadline.at_most(limit));
-        match wait(limited.as_ref().unwrap_or(deadline), self.stream.message())? {
+        match wait(limited.as_ref().unwrap_or(deadline), self.stream.next())? {
             Ok(Some(data)) => self.decoder.decode(&data).map(Some),
             Ok(None) => Ok(None),
             Err(status) => Err(self.client.failure(&status)),
