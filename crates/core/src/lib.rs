@@ -35,8 +35,8 @@ mod warnings;
 mod write;
 
 pub use catalogue::{
-    CatalogueQueries, Current, Depth, Metadata, ObjectFilter, STATISTIC_NAMES, current, has_table,
-    lacks_table, objects, statistics, table_types, temporary_schema, use_schema,
+    COLUMN, CONSTRAINT, CatalogueQueries, Current, Depth, Metadata, ObjectFilter, PLACE, STATISTIC_NAMES,
+    current, has_table, lacks_table, objects, statistics, table_types, temporary_schema, use_schema,
 };
 pub use connection::{Connection, in_use};
 pub use deadline::{CancelHandle, Deadline, Interrupt, Never};
@@ -57,7 +57,7 @@ pub use remedy::Placeholders;
 pub use secret::{PasswordSource, Secret};
 pub use session::{
     Batches, Column, Done, Driver, Failed, Finalised, Finaliser, Leasing, Loading, NOT_PREPARED, NOT_SPLIT,
-    NoRows, ParameterSets, Preparing, SEVERAL, Scripting, Session, Splitting, Transaction,
+    NoRows, OneBatch, ParameterSets, Preparing, SEVERAL, Scripting, Session, Splitting, Transaction,
     TransactionStatements,
 };
 pub use source::{Direct, Lease, OneSession, Reservation, SessionFactory, Source};

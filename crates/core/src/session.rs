@@ -418,3 +418,36 @@ impl Batches for NoRows {
         Some(self.session)
     }
 }
+
+/// One batch that was made without the database, and the session that was asked.
+pub struct OneBatch {
+    schema: SchemaRef,
+    batch: Option<RecordBatch>,
+    session: Box<dyn Session>,
+}
+
+impl OneBatch {
+    /// A result of one batch.
+    #[must_use]
+    pub fn new(batch: RecordBatch, session: Box<dyn Session>) -> Self {
+        Self { schema: batch.schema(), batch: Some(batch), session }
+    }
+}
+
+impl Iterator for OneBatch {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.batch.take().map(Ok)
+    }
+}
+
+impl Batches for OneBatch {
+    fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+
+    fn into_session(self: Box<Self>) -> Option<Box<dyn Session>> {
+        Some(self.session)
+    }
+}

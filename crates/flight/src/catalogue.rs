@@ -12,7 +12,9 @@ use arrow_flight::sql::{
 };
 use arrow_schema::{DataType, Field, Schema};
 use bytes::Bytes;
-use longshore_core::{CatalogueQueries, Error, Kind, NATIVE_TYPE, Query, Result, type_name};
+use longshore_core::{
+    COLUMN, CONSTRAINT, CatalogueQueries, Error, Kind, NATIVE_TYPE, PLACE, Query, Result, type_name,
+};
 
 use crate::error::broken;
 use crate::ipc::declared;
@@ -21,28 +23,6 @@ use crate::session::FlightSession;
 
 /// How the queries begin that only this module answers: no table's name does.
 const OURS: &str = "TABLE longshore_";
-
-const PLACE: [&str; 3] = ["catalog_name", "db_schema_name", "table_name"];
-const COLUMN: [&str; 8] = [
-    "column_name",
-    "ordinal_position",
-    "type_name",
-    "is_nullable",
-    "column_default",
-    "remarks",
-    "is_autoincrement",
-    "is_generated",
-];
-const CONSTRAINT: [&str; 8] = [
-    "constraint_key",
-    "constraint_name",
-    "constraint_type",
-    "column_name",
-    "fk_catalog",
-    "fk_db_schema",
-    "fk_table",
-    "fk_column_name",
-];
 
 /// What is the system's own is not listed.
 const SYSTEM: &str = "SYSTEM TABLE";

@@ -235,31 +235,6 @@ impl Drop for FlightBatches {
     }
 }
 
-/// One batch that was made here, and the session that has made it.
-pub(crate) struct OneBatch {
-    pub(crate) schema: SchemaRef,
-    pub(crate) batch: Option<RecordBatch>,
-    pub(crate) session: Box<FlightSession>,
-}
-
-impl Iterator for OneBatch {
-    type Item = Result<RecordBatch>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        self.batch.take().map(Ok)
-    }
-}
-
-impl Batches for OneBatch {
-    fn schema(&self) -> SchemaRef {
-        self.schema.clone()
-    }
-
-    fn into_session(self: Box<Self>) -> Option<Box<dyn Session>> {
-        Some(self.session)
-    }
-}
-
 /// The error of a thread that has read an endpoint.
 fn panicked() -> Error {
     Error::internal("the thread that reads an endpoint has panicked")

@@ -13,8 +13,8 @@ use arrow_flight::{Action, FlightInfo};
 use bytes::Bytes;
 use longshore_core::{
     Batches, CatalogueQueries, Column, Deadline, Done, Error, Failed, Kind as ErrorKind, Load, Loading,
-    Metadata, NATIVE_TYPE, NoRows, ParameterSets, Params, Placeholders, Preparing, Query, ReadOptions,
-    Result, Session, Sink, Splitting, TableName, Transaction as State, type_name,
+    Metadata, NATIVE_TYPE, NoRows, OneBatch, ParameterSets, Params, Placeholders, Preparing, Query,
+    ReadOptions, Result, Session, Sink, Splitting, TableName, Transaction as State, type_name,
 };
 use longshore_source::sql::POSTGRESQL;
 use prost::Message;
@@ -23,7 +23,7 @@ use crate::catalogue;
 use crate::client::{Client, Shared};
 use crate::credentials::Credentials;
 use crate::ipc::declared;
-use crate::results::{FlightBatches, OneBatch, Rows, Servers, choices};
+use crate::results::{FlightBatches, Rows, Servers, choices};
 use crate::settings::{Places, Settings};
 use crate::sink::FlightSink;
 use crate::statement::{Kind, Prepared, answer, numbered, update};
@@ -324,7 +324,7 @@ impl Session for FlightSession {
     fn read(mut self: Box<Self>, query: &Query, options: &ReadOptions) -> Result<Box<dyn Batches>, Failed> {
         match self.catalogue(query) {
             Ok(Some(batch)) => {
-                return Ok(Box::new(OneBatch { schema: batch.schema(), batch: Some(batch), session: self }));
+                return Ok(Box::new(OneBatch::new(batch, self)));
             }
             Ok(None) => {}
             Err(error) => return Err(self.failed(error)),

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, IntervalUnit, Schema, TimeUnit};
-use longshore_core::{CatalogueQueries, EXTENSION, Error, Params, Query, Result, Value};
+use longshore_core::{
+    COLUMN, CONSTRAINT, CatalogueQueries, EXTENSION, Error, PLACE, Params, Query, Result, Value,
+};
 use longshore_store::Transaction;
 
 /// The one schema.
@@ -14,7 +16,6 @@ pub(crate) const SCHEMA: &str = "main";
 /// How the queries begin that only this module answers: no table's name does.
 const OURS: &str = "TABLE longshore_";
 
-const PLACE: [&str; 3] = ["catalog_name", "db_schema_name", "table_name"];
 const STATISTIC_OF_ROWS: &str = "6";
 
 /// The queries, each of which [`answer`] knows.
@@ -67,27 +68,6 @@ pub(crate) fn answer(query: &Query, transaction: &mut Transaction) -> Result<Opt
     };
     batch(&names, &rows).map(Some)
 }
-
-const COLUMN: [&str; 8] = [
-    "column_name",
-    "ordinal_position",
-    "type_name",
-    "is_nullable",
-    "column_default",
-    "remarks",
-    "is_autoincrement",
-    "is_generated",
-];
-const CONSTRAINT: [&str; 8] = [
-    "constraint_key",
-    "constraint_name",
-    "constraint_type",
-    "column_name",
-    "fk_catalog",
-    "fk_db_schema",
-    "fk_table",
-    "fk_column_name",
-];
 
 fn of_tables(
     transaction: &mut Transaction,

@@ -57,31 +57,6 @@ impl Batches for ScanRows {
     }
 }
 
-/// One batch, and the session that has made it.
-pub(crate) struct OneBatch {
-    pub(crate) schema: SchemaRef,
-    pub(crate) batch: Option<RecordBatch>,
-    pub(crate) session: Box<StoreSession>,
-}
-
-impl Iterator for OneBatch {
-    type Item = Result<RecordBatch>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        self.batch.take().map(Ok)
-    }
-}
-
-impl Batches for OneBatch {
-    fn schema(&self) -> SchemaRef {
-        self.schema.clone()
-    }
-
-    fn into_session(self: Box<Self>) -> Option<Box<dyn Session>> {
-        Some(self.session)
-    }
-}
-
 /// The rows of the SQL engine, which reads tables until they end.
 pub(crate) struct QueryRows {
     pub(crate) rows: EngineRows,

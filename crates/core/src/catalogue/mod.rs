@@ -30,6 +30,33 @@ pub trait Metadata {
     fn qualified(&self, table: &TableName) -> String;
 }
 
+/// The place of a table in each of the queries.
+pub const PLACE: [&str; 3] = ["catalog_name", "db_schema_name", "table_name"];
+
+/// What the query of the columns tells of each, after its table's place.
+pub const COLUMN: [&str; 8] = [
+    "column_name",
+    "ordinal_position",
+    "type_name",
+    "is_nullable",
+    "column_default",
+    "remarks",
+    "is_autoincrement",
+    "is_generated",
+];
+
+/// What the query of the constraints tells of each column of one, after its table's place.
+pub const CONSTRAINT: [&str; 8] = [
+    "constraint_key",
+    "constraint_name",
+    "constraint_type",
+    "column_name",
+    "fk_catalog",
+    "fk_db_schema",
+    "fk_table",
+    "fk_column_name",
+];
+
 /// The queries of a database's catalogue, without what is the system's own. Their columns are texts in the order that is told
 /// here; what is true is YES, and what is false NO. A catalogue of whose catalogs only one can be seen into has the others
 /// without schemas.
@@ -44,11 +71,9 @@ pub struct CatalogueQueries {
     /// A row where there is a table or view that a statement finds by the two parameters: a schema or NULL, and a name. Empty
     /// where names are found as they are listed.
     pub found: Cow<'static, str>,
-    /// Their columns: `catalog_name`, `db_schema_name`, `table_name`, `column_name`, `ordinal_position`, `type_name`, `is_nullable`,
-    /// `column_default`, `remarks`, `is_autoincrement`, `is_generated`.
+    /// Their columns: [`PLACE`] and [`COLUMN`].
     pub columns: Cow<'static, str>,
-    /// Their constraints, a row for each column: `catalog_name`, `db_schema_name`, `table_name`, `constraint_key`, which tells
-    /// them apart, `constraint_name`, `constraint_type`, `column_name`, `fk_catalog`, `fk_db_schema`, `fk_table`, `fk_column_name`.
+    /// Their constraints, a row for each column: [`PLACE`] and [`CONSTRAINT`], whose `constraint_key` tells them apart.
     pub constraints: Cow<'static, str>,
     /// What the server has estimated: `catalog_name`, `db_schema_name`, `table_name`, `column_name`, the key of
     /// [`STATISTIC_NAMES`], and a number. Empty where it keeps no statistics.
