@@ -1,6 +1,7 @@
 """A database of every source, and tables that go with their test."""
 
 import contextlib
+import os
 import threading
 import time
 import uuid
@@ -9,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 
 import longshore
@@ -93,8 +93,8 @@ class Database:
         # Of this process or one of its own; a journal or a log next to the file is in use, too.
         file = Path(self.url.partition(":///")[2].rstrip("}"))
         found = []
-        for process in (psutil.Process(), *psutil.Process().children(recursive=True)):
-            for descriptor in Path(f"/proc/{process.pid}/fd").glob("*"):
+        for process in _with_descendants(os.getpid()):
+            for descriptor in Path(f"/proc/{process}/fd").glob("*"):
                 with contextlib.suppress(OSError):
                     found.append(descriptor.readlink())
         # The place may be a directory.
@@ -118,6 +118,15 @@ class Database:
             return
         with pytest.raises(refusal.error, match=refusal.reason):
             yield
+
+
+def _with_descendants(process: int) -> Iterator[int]:
+    """Yield the numbers of a process and of all that it has begun; to look at every process takes five milliseconds."""
+    yield process
+    for file in Path(f"/proc/{process}/task").glob("*/children"):
+        with contextlib.suppress(OSError):
+            for child in file.read_text().split():
+                yield from _with_descendants(int(child))
 
 
 def wait(condition: Callable[[], bool], seconds: float = 10) -> None:
