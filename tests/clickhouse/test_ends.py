@@ -57,18 +57,6 @@ def test_an_answer_that_is_cut_is_an_error(place: str, cutter: Cutter, action: A
             assert read(url) == WHOLE
 
 
-def test_a_stall_ends_at_the_deadline(place: str, cutter: Cutter) -> None:
-    url = through(place, cutter)
-    size = cutter.measure(lambda: read(url)).down
-    for third in range(3):
-        with cutter.fault("stall", size * third // 3, connections=1):
-            started = time.monotonic()
-            with pytest.raises(longshore.TimeoutError):
-                longshore.read_sql(QUERY, url, timeout=0.3)
-            assert time.monotonic() - started < 5
-        cutter.drop()
-
-
 def test_a_cancelled_query_ends_although_no_one_reads_its_rows() -> None:
     import select
     import socket

@@ -5,17 +5,15 @@ import http.client
 import json
 import re
 import socket
-import ssl
 import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
-from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
+from urllib.parse import unquote, urlencode
 
 import pyarrow as pa
 
-from longshore.errors import InterfaceError
-from longshore.sources.transport import CUT, flag, is_open, network, tcp
+from longshore.sources.transport import CUT, Place, flag, is_open, network, parts_of, place_of, tcp
 
 #: The marker at the end of an Arrow stream: without it, an answer is cut.
 _END = b"\xff\xff\xff\xff\x00\x00\x00\x00"
@@ -43,13 +41,10 @@ class ServerError(Exception):
 class Address:
     """Where the server is, and as whom to go there."""
 
-    host: str
-    port: int
+    place: Place
     user: str
     password: str = field(repr=False)
     database: str
-    context: ssl.SSLContext | None
-    connect_timeout: float
     has_session: bool
     #: ClickHouse's own settings.
     settings: Mapping[str, str] = field(repr=False)
@@ -57,40 +52,20 @@ class Address:
     @classmethod
     def of(cls, rest: str, keywords: Mapping[str, str]) -> "Address":
         """Take apart what follows the scheme; keywords win."""
-        try:
-            parts = urlsplit("//" + rest)
-            port = parts.port
-        except ValueError:
-            raise InterfaceError(f"the URL is not one\nHint: {_FORM}", hint=_FORM) from None
-        told = {
-            "host": parts.hostname or "localhost",
-            "port": str(port) if port else "",
-            "user": unquote(parts.username or "default"),
-            "password": unquote(parts.password or ""),
-            "database": unquote(parts.path.removeprefix("/")),
-        }
-        told |= {**dict(parse_qsl(parts.query, keep_blank_values=True)), **keywords}
-        secure = flag(told.pop("secure", "false"), "secure")
-        authority, seconds = told.pop("ca", None), told.pop("connect_timeout", "10")
-        try:
-            number, timeout = int(told.pop("port") or (8443 if secure else 8123)), float(seconds)
-        except ValueError:
-            raise InterfaceError("port and connect_timeout are numbers") from None
+        told, database = parts_of(rest, _FORM)
+        told = {"database": unquote(database), **told, "user": told["user"] or "default", **keywords}
         return cls(
-            host=told.pop("host"),
-            port=number,
+            place=place_of(told, plain=8123, encrypted=8443),
             user=told.pop("user"),
             password=told.pop("password"),
             database=told.pop("database"),
-            context=ssl.create_default_context(cafile=authority) if secure else None,
-            connect_timeout=timeout,
             has_session=flag(told.pop("session", "true"), "session"),
             settings=told,
         )
 
     def connected(self, timeout: float | None = None) -> http.client.HTTPConnection:
         """Open a connection, whose reads wait without an end unless a time is given."""
-        return tcp(self.host, self.port, self.context, self.connect_timeout, timeout)
+        return tcp(*self.place, timeout)
 
 
 class Answer(NamedTuple):

@@ -6,7 +6,8 @@ import select
 import socket
 import ssl
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 import pyarrow as pa
 
@@ -34,6 +35,46 @@ def tcp(
     connection.sock.settimeout(timeout)
     connection.sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     return connection
+
+
+class Place(NamedTuple):
+    """Where a server of HTTP is, of an address."""
+
+    host: str
+    port: int
+    #: For HTTPS; None without encryption.
+    context: ssl.SSLContext | None
+    connect_timeout: float
+
+
+def parts_of(rest: str, form: str) -> tuple[dict[str, str], str]:
+    """Give host, port, user, password and the settings of what follows a scheme, and its path."""
+    try:
+        parts = urlsplit("//" + rest)
+        port = parts.port
+    except ValueError:
+        message = f"the URL is not one\nHint: {form}"
+        raise InterfaceError(message, hint=form) from None
+    told = {
+        "host": parts.hostname or "localhost",
+        "port": str(port) if port else "",
+        "user": unquote(parts.username or ""),
+        "password": unquote(parts.password or ""),
+    }
+    return told | dict(parse_qsl(parts.query, keep_blank_values=True)), parts.path.removeprefix("/")
+
+
+def place_of(told: dict[str, str], *, plain: int, encrypted: int) -> Place:
+    """Take what says where the server is out of an address's settings; the ports are those without one."""
+    secure = flag(told.pop("secure", "false"), "secure")
+    authority, seconds = told.pop("ca", None), told.pop("connect_timeout", "10")
+    try:
+        port, timeout = int(told.pop("port") or (encrypted if secure else plain)), float(seconds)
+    except ValueError:
+        message = "port and connect_timeout are numbers"
+        raise InterfaceError(message) from None
+    context = ssl.create_default_context(cafile=authority) if secure else None
+    return Place(told.pop("host"), port, context, timeout)
 
 
 def is_open(connection: http.client.HTTPConnection | None) -> bool:

@@ -6,18 +6,19 @@ import http.client
 import json
 import socket
 import ssl
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import parse_qsl, quote, unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 import pyarrow as pa
 
 from longshore import __version__
 from longshore._core import TrinoPages, trino_answer
 from longshore.errors import InterfaceError
-from longshore.sources.transport import flag, is_open, network, tcp
+from longshore.sources.transport import Place, is_open, network, parts_of, place_of, tcp
 
 _FORM = "write trino://user:password@host:port/catalog/schema"
 _PLAIN = "add ?secure=true, for HTTPS: a password and a token go over no other"
@@ -49,10 +50,7 @@ class TrinoError(Exception):
 class Address:
     """Where the coordinator is, and as whom to go there."""
 
-    host: str
-    port: int
-    context: ssl.SSLContext | None
-    connect_timeout: float
+    place: Place
     headers: Mapping[str, str] = field(repr=False)
     #: Session properties.
     properties: Mapping[str, str]
@@ -60,33 +58,16 @@ class Address:
     @classmethod
     def of(cls, rest: str, keywords: Mapping[str, str]) -> "Address":
         """Take apart what follows the scheme; keywords win."""
-        try:
-            parts = urlsplit("//" + rest)
-            port = parts.port
-        except ValueError:
-            raise InterfaceError(f"the URL is not one\nHint: {_FORM}", hint=_FORM) from None
-        catalog, _, schema = parts.path.removeprefix("/").partition("/")
-        told = {
-            "host": parts.hostname or "localhost",
-            "port": str(port) if port else "",
-            "user": unquote(parts.username or ""),
-            "password": unquote(parts.password or ""),
-            "catalog": unquote(catalog),
-            "schema": unquote(schema),
-        }
-        told |= {**dict(parse_qsl(parts.query, keep_blank_values=True)), **keywords}
+        told, path = parts_of(rest, _FORM)
+        catalog, _, schema = path.partition("/")
+        told = {"catalog": unquote(catalog), "schema": unquote(schema), **told, **keywords}
         if "database" in told:
             told["catalog"], _, told["schema"] = told.pop("database").partition("/")
-        secure = flag(told.pop("secure", "false"), "secure")
-        authority, seconds = told.pop("ca", None), told.pop("connect_timeout", "10")
-        try:
-            number, timeout = int(told.pop("port") or (443 if secure else 8080)), float(seconds)
-        except ValueError:
-            raise InterfaceError("port and connect_timeout are numbers") from None
+        place = place_of(told, plain=8080, encrypted=443)
         password, token = told.pop("password"), told.pop("access_token", "")
         if not told["user"]:
             raise InterfaceError(f"Trino needs a user\nHint: {_FORM}", hint=_FORM)
-        if (password or token) and not secure:
+        if (password or token) and place.context is None:
             raise InterfaceError(f"a secret does not go without encryption\nHint: {_PLAIN}", hint=_PLAIN)
         headers = {
             "X-Trino-User": told["user"],
@@ -105,13 +86,12 @@ class Address:
         elif token:
             headers["Authorization"] = f"Bearer {token}"
         del told["user"]
-        context = ssl.create_default_context(cafile=authority) if secure else None
         kept = {name: value for name, value in headers.items() if value}
-        return cls(told.pop("host"), number, context, timeout, kept, told)
+        return cls(place, kept, told)
 
     def connected(self, timeout: float | None = None) -> http.client.HTTPConnection:
         """Open a connection."""
-        return tcp(self.host, self.port, self.context, self.connect_timeout, timeout)
+        return tcp(*self.place, timeout)
 
 
 class Statement:
@@ -194,6 +174,10 @@ class Connection:
         self.prepared: dict[str, str] = {}
         self.running: Statement | None = None
         self._is_stopped = False
+        #: Set while no answer is waited for, and the socket on which one is: a response may have it for itself.
+        self._waiting: socket.socket | None = None
+        self._is_idle = threading.Event()
+        self._is_idle.set()
         with network(TrinoError):
             self._http: http.client.HTTPConnection | None = address.connected()
 
@@ -218,6 +202,8 @@ class Connection:
                 if self._http is None or not is_open(self._http):
                     self._disconnect()
                     self._http = self.address.connected()
+                self._is_idle.clear()
+                self._waiting = self._http.sock
                 try:
                     self._http.request(method, path, body, self._sent(with_session=body is not None))
                     response = self._http.getresponse()
@@ -225,6 +211,9 @@ class Connection:
                 except BaseException:
                     self._disconnect()
                     raise
+                finally:
+                    self._waiting = None
+                    self._is_idle.set()
             if response.status == http.client.OK:
                 self._take(response.headers)
                 return answer
@@ -284,10 +273,10 @@ class Connection:
         """Get a segment from where it is, which may be another server."""
         parts = urlsplit(uri)
         sent = {name: value for name, values in headers.items() for value in values}
-        context = (self.address.context or ssl.create_default_context()) if parts.scheme == "https" else None
+        context = (self.address.place.context or ssl.create_default_context()) if parts.scheme == "https" else None
         port = parts.port or (443 if context else 80)
         with network(TrinoError):
-            place = tcp(parts.hostname or "", port, context, self.address.connect_timeout, None)
+            place = tcp(parts.hostname or "", port, context, self.address.place.connect_timeout, None)
             with contextlib.closing(place):
                 place.request("GET", parts.path + (f"?{parts.query}" if parts.query else ""), headers=sent)
                 response = place.getresponse()
@@ -318,15 +307,18 @@ class Connection:
 
     def cancel(self) -> None:
         """End the running statement, from any thread."""
-        running, self._is_stopped = self.running, True
+        self._is_stopped = True
+        if self.running is None:
+            # The first answer names what is to be ended.
+            self._is_idle.wait(_CANCEL_SECONDS)
+        running = self.running
         if running is not None and (uri := running.next) is not None:
             with contextlib.suppress(TrinoError):
                 self._delete(uri)
-            # What waits for a page gets no answer where the network is at fault.
-            waiting = self._http.sock if self._http is not None else None
-            if waiting is not None:
-                with contextlib.suppress(OSError):
-                    socket.socket.shutdown(waiting, socket.SHUT_RDWR)
+        # What waits for a page gets no answer where the network is at fault.
+        if (waiting := self._waiting) is not None:
+            with contextlib.suppress(OSError):
+                socket.socket.shutdown(waiting, socket.SHUT_RDWR)
 
     def _disconnect(self) -> None:
         connection, self._http = self._http, None
