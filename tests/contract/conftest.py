@@ -7,12 +7,14 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import longshore
+from tests.long import IS_LONG
 from tests.quirks import SOURCES, Quirks
 
 
@@ -166,10 +168,40 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     sources = [quirks for quirks in SOURCES if module not in quirks.left_out]
     if metafunc.config.option.markexpr:
         sources = [quirks for quirks in sources if quirks.source in _ELSEWHERE]
+    if {"database", "target"} <= {*metafunc.fixturenames}:
+        pairs = pairs_of(sources, is_of_types="held" in metafunc.fixturenames)
+        ids = [f"{source}-to_{target}" for source, target in pairs]
+        metafunc.parametrize(("database", "target"), pairs, indirect=True, scope="session", ids=ids)
+        return
     for name, prefix in (("database", ""), ("target", "to_")):
         if name in metafunc.fixturenames:
             ids = [f"{prefix}{quirks}" for quirks in sources]
             metafunc.parametrize(name, sources, indirect=True, scope="session", ids=ids)
+
+
+def pairs_of(sources: list[Quirks], *, is_of_types: bool) -> list[tuple[Quirks, Quirks]]:
+    """Return sources and targets: a ring, and where it is of types, into each target those that bring all there are.
+
+    The long run has each with each.
+    """
+    if IS_LONG:
+        return [*product(sources, sources)]
+    ring = list(zip(sources, [*sources[1:], *sources[:1]], strict=True))
+    if not is_of_types:
+        return ring
+
+    def types(source: Quirks) -> set[tuple[str, str]]:
+        return {(name, str(kind.arrow)) for name, kind in source.types.items()}
+
+    pairs = []
+    for before, target in ring:
+        chosen, left = [before], set().union(*map(types, sources)) - types(before)
+        while left:
+            best = max(sources, key=lambda source: len(types(source) & left))
+            chosen.append(best)
+            left -= types(best)
+        pairs += [(source, target) for source in chosen]
+    return pairs
 
 
 @pytest.fixture(scope="session")

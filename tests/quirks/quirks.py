@@ -137,6 +137,8 @@ class Quirks:
     last_words: Mapping[Way, int] = field(default_factory=dict)
     #: What turns a message's type into that of another.
     masks: tuple[int, ...] = ()
+    #: Columns that it has no type for, whose values a new table holds in another.
+    holds_otherwise: frozenset[str] = frozenset()
     #: What the source cannot do.
     cannot: Mapping[str, Refusal] = field(default_factory=dict)
 

@@ -53,7 +53,7 @@ QUIRKS = Quirks(
     left_out=frozenset(
         {
             "test_arguments",
-            "test_copies",
+            "test_copies_that_fail",
             "test_parameters",
             "test_dbapi",
             "test_dbapi_compliance",
@@ -100,6 +100,8 @@ QUIRKS = Quirks(
     tells_not_null=False,
     has_transactions=False,
     analyze=None,
+    # As a decimal.
+    holds_otherwise=frozenset({"uint64"}),
     cannot={
         "uint64": Refusal("beyond its type"),
         "an upsert": Refusal("not every catalog of Trino's has a MERGE"),

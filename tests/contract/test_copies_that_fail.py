@@ -1,0 +1,60 @@
+"""`copy` within one database: as a task, whole or not at all, and within its deadline."""
+
+import time
+
+import pytest
+
+import longshore
+from tests.contract.conftest import Database, wait
+
+pytestmark = pytest.mark.usefixtures("leaves_nothing")
+
+
+def test_in_asyncio(database: Database, table: str) -> None:
+    import asyncio
+
+    query = database.series(1000)
+    assert asyncio.run(longshore.copy_async(query, database.url, table, database.url)) == 1000
+    assert database.rows(f"SELECT count(*) AS n, max(i) AS i FROM {table}") == [(1000, 1000)]
+
+
+def test_a_read_that_fails_leaves_nothing(database: Database, table: str) -> None:
+    query = database.series(20_000, "CASE WHEN i < 19000 THEN '1' ELSE 'x' END AS n") + " ORDER BY i"
+    before = database.tables()
+    with pytest.raises(longshore.DataError) as caught:
+        longshore.copy(query, database.url, table, database.url, schema={"n": "int64"})
+    assert (caught.value.column, caught.value.row) == ("n", 18_999)
+    assert database.tables() == before
+
+
+def test_a_write_that_fails_ends_the_read(database: Database, table: str) -> None:
+    database.execute(f"CREATE TABLE {table} ({database.column('i', 'int64')}, {database.column('t', 'int64')})")
+    with pytest.raises(longshore.DataError) as caught:
+        longshore.copy(database.marked("streaming", "copied"), database.url, table, database.url, if_exists="append")
+    assert caught.value.column == ("t" if database.quirks.tells_failed_casts else None)
+    wait(lambda: not database.running("copied"))
+    assert database.rows(table) == []
+
+
+def test_a_row_that_the_database_refuses_undoes_all(database: Database, table: str) -> None:
+    database.execute(f"CREATE TABLE {table} ({database.column('i', 'int64', database.quirks.constraint)})")
+    with pytest.raises(longshore.IntegrityError):
+        longshore.copy(database.series(3000, "i % 2999 AS i"), database.url, table, database.url, if_exists="append")
+    assert database.rows(table) == []
+
+
+def test_a_deadline_ends_both(database: Database, table: str) -> None:
+    before = database.tables()
+    started = time.monotonic()
+    with pytest.raises(longshore.TimeoutError):
+        longshore.copy(database.marked("streaming", "in_time"), database.url, table, database.url, timeout=0.5)
+    assert time.monotonic() - started < 10
+    wait(lambda: not database.running("in_time"))
+    assert database.tables() == before
+
+
+def test_one_connection_cannot_be_both_ends(database: Database, table: str) -> None:
+    with longshore.connect(database.url) as connection:
+        with pytest.raises(longshore.InterfaceError, match="in use"):
+            longshore.copy(database.series(200_000), connection, table, connection)
+        connection.rollback()
