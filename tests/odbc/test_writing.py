@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import longshore
+from longshore.odbc.manager import Statement
 from tests.contract.test_dbapi import MIXED
 from tests.quirks.odbc import in_mariadb, in_sqlite
 
@@ -74,6 +75,22 @@ def test_what_would_change_is_an_error_and_nothing_is_written(place: str, array:
     with pytest.raises(longshore.IntegrityError, match="UNIQUE"):
         longshore.write_sql({"n": [7, 7]}, "unique_boats", place, key="n")
     assert longshore.read_sql("SELECT n FROM boats", place, return_type="arrow")["n"].to_pylist() == [1]
+
+
+def test_the_buffers_of_parameters_are_bounded(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes: list[int] = []
+    bind = Statement.bind_parameter
+
+    def measured(self: Statement, number: int, types: Any, values: Any, *more: Any) -> None:
+        sizes.append(values.nbytes)
+        bind(self, number, types, values, *more)
+
+    monkeypatch.setattr(Statement, "bind_parameter", measured)
+    texts = ["x" * 2_000_000 if n == 1500 else "ä" for n in range(3000)]
+    assert longshore.write_sql({"t": texts}, "boats", place) == 3000
+    assert max(sizes) < 5 << 20
+    found = longshore.read_sql("SELECT t FROM boats", f"{place};max_text_size=2000000")
+    assert found["t"].tolist() == texts
 
 
 def test_a_rounded_float_is_an_error(request: pytest.FixtureRequest, tmp_path: Path) -> None:
