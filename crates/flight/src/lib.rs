@@ -8,6 +8,7 @@ mod binding;
 mod catalogue;
 mod client;
 mod credentials;
+mod encode;
 mod error;
 mod ipc;
 mod link;

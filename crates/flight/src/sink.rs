@@ -3,14 +3,12 @@
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use arrow_flight::encode::FlightDataEncoderBuilder;
-use arrow_flight::error::FlightError;
 use arrow_flight::sql::{
     CommandStatementIngest, ProstMessageExt, SqlInfo, TableDefinitionOptions, TableExistsOption,
     TableNotExistOption,
 };
-use arrow_flight::{FlightDescriptor, PutResult};
-use arrow_schema::{DataType, Field, SchemaRef};
+use arrow_flight::{FlightData, FlightDescriptor, PutResult};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use futures::StreamExt;
 use longshore_core::{
     Deadline, Error, Failed, IfExists, Kind, Load, Query, Result, Session, Sink, Transaction, Written,
@@ -19,12 +17,13 @@ use longshore_source::sql::POSTGRESQL;
 use prost::Message;
 use tokio::sync::{mpsc, oneshot};
 
+use crate::encode::Encoder;
 use crate::session::{ENDING, FlightSession};
 use crate::statement::{Prepared, changed};
 use crate::wait::wait;
 
-/// The batches that wait until the server takes them.
-const WAITING: usize = 2;
+/// The messages that wait until the server takes them.
+const WAITING: usize = 4;
 
 /// A write that has begun.
 pub(crate) struct FlightSink {
@@ -40,27 +39,23 @@ pub(crate) struct FlightSink {
 
 /// A call that sends rows.
 struct Put {
+    encoder: Encoder,
     /// `None` once all rows are sent.
-    batches: Option<mpsc::Sender<Result<RecordBatch, FlightError>>>,
+    messages: Option<mpsc::Sender<FlightData>>,
     taken: oneshot::Receiver<Result<Vec<PutResult>>>,
 }
 
 impl Put {
-    fn start(session: &FlightSession, schema: SchemaRef, descriptor: FlightDescriptor) -> Self {
-        let (batches, sent) = mpsc::channel(WAITING);
-        let messages = FlightDataEncoderBuilder::new()
-            .with_schema(schema)
-            .with_flight_descriptor(Some(descriptor))
-            .build(stream(sent))
-            // A batch that is not one of its schema ends the stream, and the count of rows tells.
-            .filter_map(|message| std::future::ready(message.ok()));
-        let put = session.servers.home.put(messages);
+    fn start(session: &FlightSession, schema: &Schema, descriptor: FlightDescriptor) -> Self {
+        let (encoder, first) = Encoder::begin(schema, descriptor);
+        let (messages, sent) = mpsc::channel(WAITING);
+        let put = session.servers.home.put(futures::stream::iter([first]).chain(stream(sent)));
         let (sender, taken) = oneshot::channel();
         session.servers.home.link.spawn(async move {
             // Who waited for it may have given up.
             let _ = sender.send(put.await);
         });
-        Self { batches: Some(batches), taken }
+        Self { encoder, messages: Some(messages), taken }
     }
 }
 
@@ -81,7 +76,7 @@ impl FlightSink {
 
     fn put(&mut self) -> &mut Put {
         let (session, schema, descriptor) = (&self.session, &self.schema, &self.descriptor);
-        self.put.get_or_insert_with(|| Put::start(session, schema.clone(), descriptor.clone()))
+        self.put.get_or_insert_with(|| Put::start(session, schema, descriptor.clone()))
     }
 
     /// Waits until the server has taken all rows.
@@ -92,7 +87,7 @@ impl FlightSink {
         }
         let deadline = self.session.deadline.clone();
         let put = self.put();
-        put.batches = None;
+        put.messages = None;
         let results = wait(&deadline, &mut put.taken)?;
         let results = results.map_err(|_| Error::internal("the connection's thread ended"))??;
         match changed(&results)? {
@@ -105,13 +100,11 @@ impl FlightSink {
     }
 }
 
-/// The batches of a channel.
-fn stream(
-    receiver: mpsc::Receiver<Result<RecordBatch, FlightError>>,
-) -> impl futures::Stream<Item = Result<RecordBatch, FlightError>> {
+/// The messages of a channel.
+fn stream(receiver: mpsc::Receiver<FlightData>) -> impl futures::Stream<Item = FlightData> {
     futures::stream::unfold(receiver, |mut receiver| async {
-        let batch = receiver.recv().await?;
-        Some((batch, receiver))
+        let message = receiver.recv().await?;
+        Some((message, receiver))
     })
 }
 
@@ -132,11 +125,14 @@ impl Sink for FlightSink {
         }
         self.rows += batch.num_rows() as u64;
         let deadline = self.session.deadline.clone();
-        let Some(batches) = &self.put().batches else { return Ok(()) };
-        if wait(&deadline, batches.send(Ok(batch.clone())))?.is_err() {
-            // The server takes no more: it has said why.
-            self.finish()?;
-            return Err(Error::operational("the server has ended the write before its last row"));
+        let put = self.put();
+        let Some(messages) = &put.messages else { return Ok(()) };
+        for message in put.encoder.encode(batch)? {
+            if wait(&deadline, messages.send(message))?.is_err() {
+                // The server takes no more: it has said why.
+                self.finish()?;
+                return Err(Error::operational("the server has ended the write before its last row"));
+            }
         }
         Ok(())
     }

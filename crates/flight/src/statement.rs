@@ -1,8 +1,6 @@
 //! Statements: what kind one is of, how it is prepared, and the commands that run it.
 
 use arrow_array::RecordBatch;
-use arrow_flight::encode::FlightDataEncoderBuilder;
-use arrow_flight::error::FlightError;
 use arrow_flight::sql::{
     ActionClosePreparedStatementRequest, ActionCreatePreparedStatementRequest,
     ActionCreatePreparedStatementResult, Any, CommandPreparedStatementQuery, CommandPreparedStatementUpdate,
@@ -11,12 +9,12 @@ use arrow_flight::sql::{
 use arrow_flight::{Action, FlightData, FlightDescriptor, PutResult};
 use arrow_schema::SchemaRef;
 use bytes::Bytes;
-use futures::StreamExt;
 use longshore_core::{Deadline, Error, Params, Result, SEVERAL, Value};
 use longshore_source::sql::{Kind as TokenKind, Numbered, POSTGRESQL, positional};
 use prost::Message;
 
 use crate::client::Client;
+use crate::encode::Encoder;
 use crate::error::broken;
 use crate::ipc::declared;
 use crate::settings::Places;
@@ -141,7 +139,7 @@ impl Prepared {
             return Ok(());
         }
         let batch = crate::binding::rows(&[values.to_vec()], self.parameters.as_deref())?;
-        let results = put_batch(client, &self.query(), batch, deadline)?;
+        let results = put_batch(client, &self.query(), &batch, deadline)?;
         // A server without state gives another handle that has them.
         for result in results {
             let Ok(bound) = DoPutPreparedStatementResult::decode(result.app_metadata) else { continue };
@@ -165,7 +163,7 @@ impl Prepared {
             return changed(&wait(deadline, run)??);
         }
         let batch = crate::binding::rows(sets, self.parameters.as_deref())?;
-        changed(&put_batch(client, &command, batch, deadline)?)
+        changed(&put_batch(client, &command, &batch, deadline)?)
     }
 
     /// Has the server forget it.
@@ -190,17 +188,13 @@ pub(crate) fn update(
 fn put_batch(
     client: &Client,
     command: &impl ProstMessageExt,
-    batch: RecordBatch,
+    batch: &RecordBatch,
     deadline: &Deadline,
 ) -> Result<Vec<PutResult>> {
     let descriptor = FlightDescriptor::new_cmd(command.as_any().encode_to_vec());
-    let messages = FlightDataEncoderBuilder::new()
-        .with_schema(batch.schema())
-        .with_flight_descriptor(Some(descriptor))
-        .build(futures::stream::iter([Ok::<_, FlightError>(batch)]));
-    // Of memory: it does not fail.
-    let messages = messages.filter_map(|message| std::future::ready(message.ok()));
-    wait(deadline, client.put(messages))?
+    let (mut encoder, first) = Encoder::begin(&batch.schema(), descriptor);
+    let messages = std::iter::once(first).chain(encoder.encode(batch)?);
+    wait(deadline, client.put(futures::stream::iter(messages)))?
 }
 
 /// The message of a command without rows.
