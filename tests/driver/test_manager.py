@@ -552,7 +552,13 @@ def test_partitions_of_what_has_no_snapshot_for_others(tmp_path: Path) -> None:
 
 
 def test_what_is_not_in_the_library_is_said() -> None:
-    for url, text in (("duckdb:///a.db", "live in Python"), ("nowhere://a", "no driver for URLs"), ("a", "not a URL")):
+    refused = {
+        "duckdb:///a.db": "live in Python",
+        "mssql://sa@a/b": "and SQL Server, whose client brings OpenSSL, are longshore.connect's",
+        "nowhere://a": "no driver for URLs",
+        "a": "not a URL",
+    }
+    for url, text in refused.items():
         with pytest.raises(dbapi.Error, match=text):
             longshore.adbc.connect(url)
     with pytest.raises(dbapi.Error, match='"uri" is missing'):

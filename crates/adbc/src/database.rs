@@ -90,8 +90,8 @@ fn known_driver(scheme: &str) -> Option<Arc<dyn CoreDriver>> {
 fn absent(scheme: &str) -> Error {
     let known = schemes().into_iter().chain(StoreDriver.schemes().into_iter().map(str::to_owned));
     unsupported(format!(
-        "no driver for URLs that start with {scheme}:// in this library, which has {}; sources that live in Python are \
-         longshore.connect's",
+        "no driver for URLs that start with {scheme}:// in this library, which has {}; sources that live in Python, and SQL \
+         Server, whose client brings OpenSSL, are longshore.connect's",
         known.collect::<Vec<_>>().join(", ")
     ))
 }

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use longshore_core::{Driver, SourceOption};
 
-fn drivers() -> [Arc<dyn Driver>; 5] {
-    [
+fn drivers() -> Vec<Arc<dyn Driver>> {
+    vec![
         Arc::new(longshore_postgres::Postgres),
         Arc::new(longshore_mysql::MySql),
+        #[cfg(feature = "mssql")]
         Arc::new(longshore_mssql::MsSql),
         Arc::new(longshore_sqlite::Sqlite),
         Arc::new(longshore_flight::Flight),
