@@ -118,3 +118,14 @@ def test_parameters(mssql: MSSQL) -> None:
     calls = [call for request in mssql.requests("rpc") for call in request.calls()]
     sent = [parameter.value for parameter in calls[0].parameters[-len(values) :]]
     assert sent == [*values[:-1], "2024-02-29"]
+
+
+def test_a_table_by_its_name_in_sql(mssql: MSSQL) -> None:
+    """With quotes that are those of names, as the driver has it."""
+    columns = [Column("id", fixed("int")), Column("ship", varchar(10))]
+    mssql.answer('SELECT * FROM "dbo"."boats" WHERE 1 = 0', Rows(columns, []))
+    read = """SELECT "id", "ship" FROM "dbo"."boats" WHERE ("id" > 1) AND ("ship" = 'Ada')"""
+    mssql.answer(read, Rows(columns, [(2, "Ada"), (3, "ADA")]))
+    query = "SELECT id FROM harbour.dbo.boats WHERE id > 1 AND ship = 'Ada'"
+    found = longshore.sql(query, attach={"harbour": through(mssql)}, return_type="arrow")
+    assert found.to_pylist() == [{"id": 2}]
