@@ -15,7 +15,7 @@ from tests.mssql import others
 from tests.quirks.odbc import address
 from tests.servers import MSSQL
 from tests.tds.tokens import Column, Rows, ServerError, Wait
-from tests.tds.types import MAX, datetime2, fixed, varbinary, varchar
+from tests.tds.types import MAX, datetime2, fixed, nvarchar, varbinary, varchar
 
 ONE = Rows([Column("one", fixed("int"))], [(1,)])
 #: The driver does not know them, or writes texts of its own; the last has years without nanoseconds in 64 bits.
@@ -77,6 +77,13 @@ def test_a_value_that_is_longer_than_the_buffer(mssql: MSSQL, kind: Any, value: 
         longshore.read_sql("SELECT 1", through(mssql, max_text_size=100), return_type="arrow")
     found = longshore.read_sql("SELECT 1", through(mssql, max_text_size=101), return_type="arrow")
     assert found.column(0).to_pylist() == [value[:1], value]
+
+
+def test_a_zero_within_a_text(mssql: MSSQL) -> None:
+    """It is not the end."""
+    mssql.answer("SELECT 1", Rows([Column("t", nvarchar(10)), Column("u", varchar(10))], [("a\0b", "c\0d")]))
+    found = longshore.read_sql("SELECT 1", through(mssql), return_type="arrow").to_pylist()
+    assert found == [{"t": "a\0b", "u": "c\0d"}]
 
 
 def test_an_error_of_the_server(mssql: MSSQL) -> None:

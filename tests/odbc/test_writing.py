@@ -12,7 +12,7 @@ import pytest
 import longshore
 from longshore.odbc.manager import Statement
 from tests.contract.test_dbapi import MIXED
-from tests.quirks.odbc import in_mariadb, in_sqlite
+from tests.quirks.odbc import in_mariadb, in_postgresql, in_sqlite
 
 #: Columns, and what of their values is read of them by another.
 COLUMNS: dict[str, tuple[pa.Array, Any]] = {
@@ -75,6 +75,26 @@ def test_what_would_change_is_an_error_and_nothing_is_written(place: str, array:
     with pytest.raises(longshore.IntegrityError, match="UNIQUE"):
         longshore.write_sql({"n": [7, 7]}, "unique_boats", place, key="n")
     assert longshore.read_sql("SELECT n FROM boats", place, return_type="arrow")["n"].to_pylist() == [1]
+
+
+@pytest.mark.parametrize("within", [in_sqlite, in_postgresql, in_mariadb])
+def test_a_zero_does_not_end_a_text(request: pytest.FixtureRequest, tmp_path: Path, within: Any) -> None:
+    with within(request, tmp_path) as url, longshore.connect(url, autocommit=True) as connection:
+        connection.execute("CREATE TABLE zeros (t varchar(20))")
+        insert = "INSERT INTO zeros VALUES (?)"
+        if within is in_mariadb:
+            connection.execute(insert, ["ä\0b"])
+            found = longshore.read_sql("SELECT t FROM zeros", connection, return_type="arrow").to_pylist()
+            assert found == [{"t": "ä\0b"}]
+            return
+        for write in (
+            lambda: connection.execute(insert, ["a\0b"]),
+            lambda: connection.cursor().executemany(insert, [["a"], ["a\0b"]] * 20),
+            lambda: longshore.write_sql({"t": ["a\0b"]}, "zeros", connection, if_exists="append"),
+        ):
+            with pytest.raises(longshore.DataError, match="a text with a zero character"):
+                write()
+        assert longshore.read_sql("SELECT t FROM zeros", connection).empty
 
 
 def test_the_buffers_of_parameters_are_bounded(place: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -82,6 +82,10 @@ class Driver(NamedTuple):
     rounds_floats: bool = False
     #: Whether it calls an error of the server's whose state is that of a warning a success.
     hides_failures: bool = False
+    #: Whether it hands over texts as their bytes in UTF-8: of UTF-16, it cuts what follows a zero.
+    has_utf8: bool = False
+    #: Whether it takes a text as a parameter with a zero in it, and does not cut it there.
+    keeps_zeros: bool = False
     #: Whether it takes statements in UTF-8: of UTF-16, it cuts characters beyond 16 bits.
     takes_utf8: bool = False
     #: Types that are read as texts, of which their own C type would lose something.
@@ -133,6 +137,8 @@ class Column:
             return C_BIT, np.dtype("u1"), self._field(pa.bool_()), self._booleans
         if kind == GUID:
             return C_GUID, np.dtype("V16"), self._field(getattr(pa, "uuid", lambda: pa.binary(16))()), self._uuids
+        if self.driver.has_utf8:
+            return C_BINARY, self._units("u1", self._size()), self._field(pa.string()), self._bytes_as_texts
         return C_WCHAR, self._units("u2", self._size() + 1), self._field(pa.string()), self._texts
 
     def _temporal(self) -> pa.DataType:
@@ -287,6 +293,15 @@ class Column:
     def _binaries(self, values: Any, lengths: Any, valid: Any) -> pa.Array:
         data, sizes = self._joined(values, lengths, valid, 0)
         return self._built([self._narrow(_offsets(sizes)), data], valid)
+
+    def _bytes_as_texts(self, values: Any, lengths: Any, valid: Any) -> pa.Array:
+        data, sizes = self._joined(values, lengths, valid, 0)
+        stored = self._built([self._narrow(_offsets(sizes)), data], valid, pa.binary())
+        try:
+            return stored.cast(pa.string())
+        except pa.ArrowInvalid:
+            row = next(row for row, value in enumerate(stored) if not _is(value, pa.string()))
+            self.refuse(row, "a text that is not UTF-8", _CAST)
 
     def _texts(self, values: Any, lengths: Any, valid: Any, kind: pa.DataType | None = None) -> pa.Array:
         units, sizes = self._joined(values, lengths, valid, 1)

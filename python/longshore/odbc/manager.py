@@ -190,6 +190,8 @@ class Statement(Handle):
     is_cancelled = False
     #: Whether the driver calls a statement that the server has refused a success with a warning.
     hides_failures = False
+    #: Whether the driver takes a text as a parameter with a zero in it, and does not cut it there.
+    keeps_zeros = False
     #: Whether the driver takes statements in UTF-8, as others take them in UTF-16.
     takes_utf8 = False
 

@@ -56,6 +56,8 @@ def bind(statement: Statement, batch: pa.RecordBatch, *, is_utc: bool) -> None:
     for number, (name, array) in enumerate(zip(batch.schema.names, batch.columns, strict=True), 1):
         valid = pc.is_valid(array).to_numpy(zero_copy_only=False)
         is_text = not is_utc and pa.types.is_timestamp(array.type) and array.type.tz is not None
+        if not statement.keeps_zeros:
+            _refuse_zeros(name, array)
         bound = _bound(name, pc.strftime(array, "%Y-%m-%d %H:%M:%S+00:00") if is_text else array)
         values = np.ascontiguousarray(bound.values)
         lengths = values.dtype.itemsize if bound.lengths is None else bound.lengths
@@ -63,6 +65,18 @@ def bind(statement: Statement, batch: pa.RecordBatch, *, is_utc: bool) -> None:
         types = (bound.c_type, bound.sql_type, bound.size, bound.digits)
         statement.bind_parameter(number, types, values, values.dtype.itemsize, sizes)
     statement.set(manager.ATTR_PARAMSET_SIZE, batch.num_rows)
+
+
+def _refuse_zeros(name: str, array: Any) -> None:
+    """Raise ``DataError`` for a text that the driver would cut."""
+    kind = array.type
+    if pa.types.is_dictionary(kind):
+        _refuse_zeros(name, array.dictionary_decode())
+    elif kind in {pa.string(), pa.large_string(), pa.string_view()}:
+        row = pc.index(pc.match_substring(array.cast(pa.large_string()), "\0"), value=True).as_py()
+        if row >= 0:
+            message = "a text with a zero character, where the driver would cut it"
+            raise errors.DataError(message, column=name, row=row, hint="write its bytes")
 
 
 def _bound(name: str, array: Any) -> Bound:
@@ -147,6 +161,7 @@ def _wide_integers(array: pa.Array) -> Bound:
 
 
 def _days(array: pa.Array) -> Any:
+    array = array.cast(pa.date32())
     return pc.fill_null(array.cast(pa.int32()), 0).to_numpy().astype("M8[D]")
 
 

@@ -76,6 +76,13 @@ def _classed(column: pa.ChunkedArray, name: str, kind: pa.DataType) -> pa.Chunke
         return column.cast(pa.float64())
     if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind):
         return column.cast(pa.binary())
+    if kind == pa.binary_view():
+        return column.cast(pa.binary())
+    if pa.types.is_date64(kind):
+        try:
+            return column.cast(pa.date32()).cast(pa.string())
+        except pa.ArrowInvalid as error:
+            raise errors.DataError(str(error), column=name) from None
     return column.cast(pa.string())
 
 

@@ -51,8 +51,8 @@ _QUIRKS: dict[str, dict[str, Any]] = {
         "has_wrong_dates": True,
         "infinity": _LAST,
     },
-    "MariaDB": {"instants": frozenset({"timestamp"}), "hides_failures": True},
-    "MySQL": {"instants": frozenset({"timestamp"}), "hides_failures": True},
+    "MariaDB": {"instants": frozenset({"timestamp"})},
+    "MySQL": {"instants": frozenset({"timestamp"})},
     "SQLite": {"has_loose_types": True, "takes_utf8": True},
 }
 #: Databases whose drivers run several statements, or the first of them: here they are told apart.
@@ -131,7 +131,7 @@ class Cursor(Statement):
         """Open it."""
         super().__init__(connection)
         self._driver, self.takes_utf8 = driver, driver.takes_utf8
-        self.hides_failures = driver.hides_failures
+        self.hides_failures, self.keeps_zeros = driver.hides_failures, driver.keeps_zeros
         self.description: list[Description] = []
 
     def describe(self) -> bool:
@@ -188,7 +188,13 @@ class Session(DriverSession):
             # A bit for values of a fetched block, and one for those of columns that are bound.
             has_long = connection.number(manager.GETDATA_EXTENSIONS) & 12 == 12  # noqa: PLR2004
             self.driver = Driver(has_long, most, **_QUIRKS.get(vendor, {}))
-            self.driver = self.driver._replace(rounds_floats=vendor == "SQLite" and not may_round)
+            is_mariadb = connection.text(manager.DRIVER_NAME).startswith("libmaodbc")
+            self.driver = self.driver._replace(
+                hides_failures=is_mariadb,
+                has_utf8=is_mariadb,
+                keeps_zeros=is_mariadb,
+                rounds_floats=vendor == "SQLite" and not may_round,
+            )
             self.dialect = _DIALECTS.get(vendor)
             self.not_written = _NOT_WRITTEN + (f": write to {_OWN[vendor]}://" if vendor in _OWN else "")
             self.runs_several = vendor in _SEVERAL
