@@ -32,7 +32,7 @@ def driver_path() -> str:
 
 
 def connect(uri: str, *, autocommit: bool = False, **options: str) -> "Connection":
-    """Open a connection of ``adbc_driver_manager.dbapi`` through the driver: PostgreSQL, MySQL, SQLite, Flight SQL, a store.
+    """Open a connection of ``adbc_driver_manager.dbapi`` through the driver, to any database that this has.
 
     pandas and polars take it for ADBC's, and read and write Arrow data through it.
 
