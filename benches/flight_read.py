@@ -1,0 +1,59 @@
+"""One read by one client of Flight SQL: `python -m benches.flight_read CLIENT URL QUERY` prints its figures as JSON."""
+
+import json
+import resource
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs
+
+import adbc_driver_flightsql.dbapi as flightsql
+import pyarrow as pa  # noqa: F401  it belongs to the baseline
+from adbc_driver_flightsql import DatabaseOptions
+
+import longshore
+from benches.drain_flight import drain
+
+#: Larger than any message of the servers that are measured.
+MESSAGE = str(1 << 30)
+
+
+def _longshore(query: str, url: str, **options: Any) -> Any:
+    return longshore.read_sql(query, url, return_type="arrow", **options)
+
+
+def _adbc(query: str, url: str) -> Any:
+    place, _, settings = url.partition("?")
+    (authority,) = parse_qs(settings)["tls_ca"]
+    options = {
+        DatabaseOptions.TLS_ROOT_CERTS.value: Path(authority).read_text(),
+        DatabaseOptions.WITH_MAX_MSG_SIZE.value: MESSAGE,
+    }
+    with flightsql.connect(place, db_kwargs=options, autocommit=True) as connection, connection.cursor() as cursor:
+        return cursor.execute(query).fetch_arrow_table()
+
+
+CLIENTS: dict[str, Callable[[str, str], Any]] = {
+    "drain": drain,
+    "longshore": _longshore,
+    "longshore, 2 endpoints": lambda query, url: _longshore(query, url, partition_num=2),
+    "adbc-driver-flightsql": _adbc,
+}
+
+
+def main(client: str, url: str, query: str) -> None:
+    """Read, and print the seconds."""
+    before = resource.getrusage(resource.RUSAGE_SELF)
+    start = time.perf_counter()
+    result = CLIENTS[client](query, url)
+    wall = time.perf_counter() - start
+    after = resource.getrusage(resource.RUSAGE_SELF)
+    del result
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    print(json.dumps({"wall": wall, "cpu": cpu}))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
