@@ -1,4 +1,4 @@
-"""The long run, `make test-all`: a network fails at every byte, memory ends at every amount, and tests run in all their cases."""
+"""The long run, `make test-all`: a network fails at every byte, memory ends at every amount, all cases of tests run."""
 
 import os
 
