@@ -141,7 +141,7 @@ adbc: $(DRIVER) ## build the ADBC driver, a library without Python, into python/
 # that came out alike are one, where the linker is LLVM's. In others all that it is made of would be built again.
 driver_profile = $(if $(filter release,$(PROFILE)),driver,$(PROFILE))
 driver_flags = $(if $(filter release,$(PROFILE)),$(SMALL) $(if $(filter Linux-x86_64,$(shell uname -sm | tr ' ' -)),$(FOLDED)))
-SMALL := -C llvm-args=-inline-threshold=25 -C llvm-args=-inlinehint-threshold=100
+SMALL := -C llvm-args=-inline-threshold=10 -C llvm-args=-inlinehint-threshold=25
 FOLDED := -C link-arg=-Wl,--icf=all
 $(DRIVER): $(SOURCES) | tools
 	cargo rustc --quiet --profile $(driver_profile) --package longshore-adbc -- -C strip=symbols $(driver_flags)
