@@ -316,3 +316,14 @@ def mysql_messages(said: bytearray) -> Iterator[int]:
     while at < len(said):
         yield at
         at += 4 + int.from_bytes(said[at : at + 3], "little")
+
+
+def http2_messages(said: bytearray) -> Iterator[int]:
+    """Find where each frame begins: a length of three bytes, then six bytes more; the client says hello first."""
+    at = 0
+    if said.startswith(b"PRI "):
+        yield at
+        at = 24
+    while at < len(said):
+        yield at
+        at += 9 + int.from_bytes(said[at : at + 3])

@@ -136,6 +136,7 @@ class Server:
         """Keep the server."""
         self._core, self._engine, self._is_encrypted = core, engine, is_encrypted
         self._stopped = threading.Event()
+        self._process = os.getpid()
 
     def __repr__(self) -> str:
         """Show where it listens."""
@@ -164,7 +165,9 @@ class Server:
             pass
 
     def stop(self) -> None:
-        """Take no more calls, wait a few seconds for those that run, and end."""
+        """Take no more calls, wait a few seconds for those that run, and end. A forked child leaves it alone."""
+        if os.getpid() != self._process:
+            return
         self._core.stop()
         if self._engine is not None and not self._stopped.is_set():
             self._engine.close()

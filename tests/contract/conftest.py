@@ -80,15 +80,18 @@ class Database:
     def running(self, marker: str) -> bool:
         """Tell whether a statement with this text runs: on the server, or in this process on the database's file."""
         if callable(self.quirks.running):
-            return any(marker in text for text in self.quirks.running(self.url))
+            return self.quirks.running(self.url, marker)
         if self.quirks.running is not None:
             return self.rows(self.quirks.running.format(marker=marker), self.control) != [(0,)]
         return self.is_in_use()
 
     def is_in_use(self) -> bool:
         """Tell whether a session is open: on the server, or in this process on the database's file."""
+        if callable(self.quirks.sessions):
+            is_kept = self._kept is not None and not self._kept.closed
+            return self.quirks.sessions(self.url) > is_kept
         if callable(self.quirks.running):
-            return self.quirks.running(self.url) != []
+            return self.quirks.running(self.url, "")
         if self.quirks.sessions is not None:
             return self.rows(self.quirks.sessions, self.control) != [(0,)]
         self.close()

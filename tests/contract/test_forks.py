@@ -1,8 +1,5 @@
 """A forked child has its parent's memory, but none of its threads, sockets and locks: it takes nothing, nor hangs."""
 
-import multiprocessing
-import os
-import signal
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -11,6 +8,7 @@ import pytest
 
 import longshore
 from tests.contract.conftest import Database
+from tests.forking import answers
 
 pytestmark = [
     pytest.mark.usefixtures("leaves_nothing"),
@@ -25,28 +23,6 @@ PARTS: dict[str, dict[str, Any]] = {
     "parts": {"partition_num": 2, "partition_on": "i"},
     "list": {"partition_num": 2},
 }
-
-
-def answers(*uses: Callable[[], Any]) -> list[Any]:
-    """Fork, and return what each use returned in the child, or the text of its error."""
-    ours, theirs = multiprocessing.get_context("fork").Pipe()
-    child = os.fork()
-    if child == 0:
-        # Nothing of pytest's may run in here.
-        answered = []
-        for use in uses:
-            try:
-                answered.append(use())
-            except BaseException as error:  # noqa: BLE001  whatever it is, it is told
-                answered.append(str(error))
-        theirs.send(answered)
-        os._exit(0)
-    try:
-        assert ours.poll(20), "the child hangs"
-        return list(ours.recv())
-    finally:
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
 
 
 def answers_in_child(database: Database, *uses: Callable[[], Any]) -> list[Any]:

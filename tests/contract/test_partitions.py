@@ -39,6 +39,7 @@ def test_another_process_reads_the_snapshot(database: Database, table: str, quer
         longshore.connect(database.url) as connection,
         connection.cursor() as cursor,
         database.can("partitions of one snapshot"),
+        database.can("partitions by a column" if way else ""),
     ):
         parts, schema = cursor.adbc_execute_partitions(query, partition_num=3, partition_on=way.get("partition_on"))
         database.execute(f"UPDATE {table} SET id = id + 10000", f"DELETE FROM {table} WHERE id % 2 = 0")
@@ -51,7 +52,7 @@ def test_another_process_reads_the_snapshot(database: Database, table: str, quer
         assert done.stderr == b""
         numbers = [[int(number) for number in line.split()] for line in done.stdout.splitlines()]
         assert len(numbers) == 3
-        assert all(numbers)
+        assert all(numbers) or not database.quirks.fills_partitions
         assert sorted(itertools.chain(*numbers)) == list(range(ROWS))
         # The connection that has made them goes on meanwhile.
         assert cursor.execute(f"SELECT count(*) FROM {table}").fetchall() == [(ROWS // 2,)]

@@ -51,7 +51,7 @@ def test_append(database: Database, table: str) -> None:
     assert write(data, table, database.url, "append") == 2
     assert database.rows(table) == [*BEFORE, (3, "Cid", 5), (4, None, 5)]
     data = pa.table({"ID": [9], "Berth": pa.array([None], pa.int32())})
-    if database.source == "postgresql":
+    if database.source in {"postgresql", "served_postgresql"}:
         # Names are as they are written, not as an unquoted one would be read.
         with pytest.raises(longshore.ProgrammingError, match='has no column "ID", "Berth"'):
             write(data, table, database.url, "append")

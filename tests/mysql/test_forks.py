@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 import longshore
-from tests.contract.test_forks import answers
+from tests.forking import answers
 from tests.mysql.reading import numbers, value
 from tests.servers import MySQLEndpoint
 

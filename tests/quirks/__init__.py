@@ -1,6 +1,6 @@
 """What each source says differently, and what it cannot do: one file for each, and one line here."""
 
-from tests.quirks import adbc, clickhouse, duckdb, mariadb, mysql, odbc, postgresql, sqlite, store, trino
+from tests.quirks import adbc, clickhouse, duckdb, mariadb, mysql, odbc, postgresql, served, sqlite, store, trino
 from tests.quirks.columns import COLUMNS, JSON, UUID
 from tests.quirks.quirks import Column, Kind, Quirks, Refusal
 
@@ -16,6 +16,7 @@ SOURCES: tuple[Quirks, ...] = (
     trino.QUIRKS,
     adbc.POSTGRESQL,
     odbc.POSTGRESQL,
+    *served.ALL,
 )
 
 __all__ = ["COLUMNS", "JSON", "SOURCES", "UUID", "Column", "Kind", "Quirks", "Refusal"]

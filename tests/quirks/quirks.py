@@ -67,11 +67,11 @@ class Quirks:
     computing: str
     #: A query whose rows, of a column `i` and a text `t`, have no end.
     streaming: str
-    #: A query that counts the running statements in whose text is {marker}, or what gives the texts of all of them,
-    #: where a query is slow; None where no server runs them.
-    running: str | Callable[[str], list[str]] | None = None
-    #: A query that counts the other sessions of the database; None where no server has them.
-    sessions: str | None = None
+    #: A query that counts the running statements in whose text is {marker}, or what tells of a URL and a marker whether
+    #: there are such, where a query is slow; None where no server runs them.
+    running: str | Callable[[str, str], bool] | None = None
+    #: A query that counts the other sessions of the database, or what counts all at a URL; None where there is none.
+    sessions: str | Callable[[str], int] | None = None
     #: A query of the session's number, which no other has; None where they have none.
     session: str | None = None
     #: Seconds in which the columns of a query are known, on a machine that is busy.
@@ -122,6 +122,10 @@ class Quirks:
     reads_what_is_replaced: bool = True
     #: Options under which several sessions see one snapshot.
     together: Mapping[str, Any] = field(default_factory=dict)
+    #: Whether the queries of a list see one snapshot, in a transaction; where not, its isolation is the server's own.
+    lists_see_one_snapshot: bool = True
+    #: Whether each of the partitions of a small table has rows; where not, a few batches are dealt out.
+    fills_partitions: bool = True
     #: Settings of a URL under which a session that another's locks keep out is told so soon; empty where none is.
     contended: str = ""
     #: Settings of a URL without encryption; empty where there is no server.

@@ -56,8 +56,14 @@ impl CancelHandle {
         *locked(&self.0.idle) = Some(idle);
     }
 
+    /// Whether it has stopped what waits under it.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.0.is_cancelled.load(Ordering::Relaxed)
+    }
+
     pub(crate) fn check(&self) -> Result<()> {
-        if self.0.is_cancelled.load(Ordering::Relaxed) {
+        if self.is_cancelled() {
             return Err(Error::new(Kind::Cancelled, "the statement was cancelled").with_sqlstate("57014"));
         }
         Ok(())

@@ -33,6 +33,23 @@ pub enum Kind {
     Memory,
 }
 
+impl Kind {
+    /// All of them, in an order that does not change: their places are their numbers on a wire.
+    pub const ALL: [Self; 11] = [
+        Self::Interface,
+        Self::Operational,
+        Self::Timeout,
+        Self::Interrupted,
+        Self::Cancelled,
+        Self::Programming,
+        Self::Data,
+        Self::Integrity,
+        Self::Internal,
+        Self::NotSupported,
+        Self::Memory,
+    ];
+}
+
 /// Where in a result an error happened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Place {

@@ -1,5 +1,7 @@
 //! Parameters as a batch: one row for each set, in the types that the server asks for, or in their own.
 
+use std::collections::HashMap;
+use std::mem::{Discriminant, discriminant};
 use std::sync::Arc;
 
 use arrow_array::types::{Decimal128Type, IntervalMonthDayNano};
@@ -9,6 +11,7 @@ use arrow_array::{
     Time64MicrosecondArray, TimestampMicrosecondArray, new_null_array,
 };
 use arrow_buffer::{NullBuffer, OffsetBuffer};
+use arrow_schema::extension::EXTENSION_TYPE_NAME_KEY;
 use arrow_schema::{DataType, Field, Schema};
 use longshore_core::{Error, Kind, Place, Result, Unrepresentable, Value};
 use longshore_retype::{can_cast, cast};
@@ -41,11 +44,47 @@ pub(crate) fn rows(sets: &[Vec<&Value>], asked: Option<&Schema>) -> Result<Recor
             Some(field) => asked_for(column, field)?,
             None => column,
         };
-        fields.push(Field::new(name, column.data_type().clone(), true));
+        let own = Field::new(name, column.data_type().clone(), true);
+        let is_uuid = *own.data_type() == DataType::FixedSizeBinary(16)
+            && values.iter().any(|value| matches!(value, Value::Uuid(_)));
+        fields.push(if is_uuid { own.with_metadata(uuid()) } else { own });
         columns.push(column);
     }
     RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)
         .map_err(|error| Error::internal(format!("parameters that are not a batch: {error}")))
+}
+
+/// The sets in runs whose values are of one type for each parameter, as the columns of a batch are.
+pub(crate) fn alike<'a, 'v>(sets: &'a [Vec<&'v Value>]) -> Vec<&'a [Vec<&'v Value>]> {
+    let kind = |value: &Value| match value {
+        Value::Null => None,
+        Value::Decimal(_) => Some(discriminant(&Value::Int(0))),
+        Value::Json(_) => Some(discriminant(&Value::Text(String::new()))),
+        value => Some(discriminant(value)),
+    };
+    let (mut runs, mut start) = (Vec::new(), 0);
+    let mut kinds: Vec<Option<Discriminant<Value>>> = Vec::new();
+    for (at, set) in sets.iter().enumerate() {
+        let own: Vec<_> = set.iter().map(|value| kind(value)).collect();
+        let differs =
+            |(known, own): (&Option<_>, &Option<_>)| known.is_some() && own.is_some() && known != own;
+        if kinds.iter().zip(&own).any(differs) {
+            runs.push(&sets[start..at]);
+            (start, kinds) = (at, Vec::new());
+        }
+        kinds = if kinds.is_empty() {
+            own
+        } else {
+            kinds.into_iter().zip(own).map(|(known, own)| known.or(own)).collect()
+        };
+    }
+    runs.push(&sets[start..]);
+    runs
+}
+
+/// What tells a UUID from other bytes.
+fn uuid() -> HashMap<String, String> {
+    HashMap::from([(EXTENSION_TYPE_NAME_KEY.to_owned(), "arrow.uuid".to_owned())])
 }
 
 /// The values in the type of `field`, where there is a way.
@@ -61,7 +100,11 @@ fn asked_for(column: ArrayRef, field: &Field) -> Result<ArrayRef> {
     if !can_cast(column.data_type(), wanted) {
         return Ok(column);
     }
-    cast(&column, field).map_err(|error| error.within("a parameter"))
+    match cast(&column, field) {
+        // What is asked for may be no more than a guess: a parameter's decimals are not known before its value.
+        Err(_) if column.data_type().is_decimal() && wanted.is_decimal() => Ok(column),
+        cast => cast.map_err(|error| error.within("a parameter")),
+    }
 }
 
 /// The values in their own type, which is the same for all.

@@ -68,7 +68,7 @@ impl FlightSession {
     }
 
     fn current_row(&self) -> Result<Row> {
-        let mut row = vec![None, None];
+        let mut row = crate::options::current(&self.servers.home, &self.deadline)?.to_vec();
         for info in [SqlInfo::FlightSqlServerName, SqlInfo::FlightSqlServerVersion] {
             row.push(Some(self.sql_info(info)?.and_then(Info::text).unwrap_or_default()));
         }
@@ -77,7 +77,11 @@ impl FlightSession {
 
     /// What the server says of itself; `None` where it says nothing of that.
     pub(crate) fn sql_info(&self, info: SqlInfo) -> Result<Option<Info>> {
-        let number = u32::try_from(i32::from(info)).unwrap_or_default();
+        self.numbered_info(u32::try_from(i32::from(info)).unwrap_or_default())
+    }
+
+    /// The same by its number: those from 10,000 are servers' own.
+    pub(crate) fn numbered_info(&self, number: u32) -> Result<Option<Info>> {
         let command = CommandGetSqlInfo { info: vec![number] };
         let batches = match self.batches(&command) {
             Ok(batches) => batches,

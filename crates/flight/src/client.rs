@@ -1,6 +1,7 @@
 //! The calls of Flight, over one connection.
 
 use std::future::Future;
+use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -32,6 +33,9 @@ const GRACE: Duration = Duration::from_secs(1);
 
 /// How long a server may take to give up a result.
 const CANCELLING: Duration = Duration::from_millis(500);
+
+/// The header that names a call: Longshore's own server gives up what one has made that was left.
+const CALL: &str = "longshore-call";
 
 /// The most answers of one action.
 const MOST_ANSWERS: usize = 1 << 16;
@@ -130,7 +134,17 @@ impl Client {
         self.link.check("connection")?;
         let deadline = &self.limited(deadline);
         let told = (!is_stream).then_some(deadline);
-        let once = || wait(deadline, call(self.calls(), self.request(message.clone(), told)));
+        let name = (!is_stream).then(|| (CALL, call_name()));
+        let once = || {
+            let mut request = self.request(message.clone(), told);
+            add(&mut request, name.as_slice());
+            wait(deadline, call(self.calls(), request)).inspect_err(|_| {
+                // The answer may be on its way.
+                if let Some((_, name)) = &name {
+                    self.cancel_call(name);
+                }
+            })
+        };
         let mut answered = once()?;
         if matches!(&answered, Err(status) if status.code() == Code::Unauthenticated)
             && self.log_in_again(deadline)?
@@ -306,6 +320,16 @@ impl Client {
         }
     }
 
+    /// Has Longshore's own server give up what a call has made that was left before its answer came.
+    fn cancel_call(&self, call: &str) {
+        let action = Action::new("CancelFlightInfo", CancelFlightInfoRequest::default().encode_to_vec());
+        let mut calls = self.calls();
+        let mut request = self.request(action, None);
+        add(&mut request, &[(CALL, call.to_owned())]);
+        // Others know of no such call.
+        let _ = wait(&Deadline::never().at_most(CANCELLING), calls.do_action(request));
+    }
+
     /// Does an action that no one waits for.
     pub(crate) fn act_unwatched(&self, action: Action) {
         let mut calls = self.calls();
@@ -344,6 +368,12 @@ impl Client {
             taken.await.map_err(|status| client.failure(&status))
         }
     }
+}
+
+/// A name that no other call has.
+fn call_name() -> String {
+    let number = || RandomState::new().hash_one(std::process::id());
+    format!("{:016x}{:016x}", number(), number())
 }
 
 fn add<T>(request: &mut Request<T>, headers: &[(&'static str, String)]) {

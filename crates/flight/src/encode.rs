@@ -150,10 +150,10 @@ mod tests {
     fn sent(batch: &RecordBatch) -> Vec<RecordBatch> {
         let (mut encoder, first) = Encoder::begin(&batch.schema(), FlightDescriptor::default());
         let mut decoder = Decoder::default();
-        assert!(matches!(decoder.decode(&first), Ok(Decoded::Schema(_))));
+        assert!(matches!(decoder.decode(&first.clone().into()), Ok(Decoded::Schema(_))));
         let messages = encoder.encode(batch).unwrap();
         assert!(messages.iter().all(|message| message.data_body.len() < 2 * MESSAGE));
-        let batches = messages.iter().map(|message| match decoder.decode(message) {
+        let batches = messages.iter().map(|message| match decoder.decode(&message.clone().into()) {
             Ok(Decoded::Batch(batch)) => batch,
             _ => panic!("a message is not a batch"),
         });

@@ -42,6 +42,22 @@ pub(crate) fn request<'a>(options: impl Iterator<Item = (&'a str, &'a str)>) -> 
     (!options.is_empty()).then_some(SetSessionOptions { options })
 }
 
+/// The catalogue and the schema that names without one are of, where a server tells them.
+pub(crate) fn current(client: &Client, deadline: &Deadline) -> Result<[Option<String>; 2]> {
+    let told = client.try_act(&Action::new("GetSessionOptions", Vec::new()), deadline)?;
+    // Few servers know of sessions.
+    let Ok(answers) = told else { return Ok([None, None]) };
+    let told = answers.first().and_then(|answer| SetSessionOptions::decode(answer.clone()).ok());
+    let mut options = told.unwrap_or_default().options;
+    Ok(["catalog", "schema"].map(|name| options.remove(name).and_then(|value| value.text)))
+}
+
+/// Has the server forget the options.
+pub(crate) fn close(client: &Client, deadline: &Deadline) {
+    // One that does not know how forgets them in its own time.
+    let _ = client.act(&Action::new("CloseSession", Vec::new()), deadline);
+}
+
 /// Has the server keep options; an error names the one that it does not take.
 pub(crate) fn set(client: &Client, request: &SetSessionOptions, deadline: &Deadline) -> Result<()> {
     let names = || {

@@ -1,8 +1,13 @@
 //! Reads in parts: the server runs a query once, and parts its result.
 
+use arrow_flight::FlightEndpoint;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
 use longshore_core::{
-    Division, Error, Kind, NOT_SPLIT, Query, ReadOptions, Result, Session, Split, Splitting, Value,
+    Division, Error, Kind, Leasing, NOT_SPLIT, Parts, Query, ReadOptions, Result, Session, Split, Splitting,
+    Value,
 };
+use prost::Message;
 
 use crate::session::FlightSession;
 
@@ -11,6 +16,12 @@ pub(crate) const HEADER: &str = "longshore-parts";
 
 /// Why a result that was asked for in parts is read over one connection.
 pub(crate) const WHOLE: &str = "the server gives the result as one endpoint";
+
+/// Why a column does not divide a result.
+const AS_IT_COMES: &str = "the server parts a result as it comes, not by a column's values";
+
+/// What stands for the snapshot of partitions: the execution is the server's, and each ticket names it.
+const EXECUTION: &str = "one execution";
 
 impl Splitting for FlightSession {
     fn split(&mut self, queries: &[Query], split: &Split, _options: &ReadOptions) -> Result<Division> {
@@ -26,9 +37,7 @@ impl Splitting for FlightSession {
             });
         }
         if split.on.is_some() {
-            return Ok(Division::Serial(
-                "the server parts a result as it comes, not by a column's values".into(),
-            ));
+            return Ok(Division::Serial(AS_IT_COMES.into()));
         }
         self.parts = split.number.filter(|_| !split.unasked);
         Ok(Division::Whole)
@@ -50,5 +59,36 @@ impl Splitting for FlightSession {
     fn is_setting(&self, _statement: &str) -> bool {
         // One session reads all of it.
         true
+    }
+}
+
+/// The partitions of a query are the endpoints of one execution: their bytes are a ticket and its locations.
+impl Leasing for FlightSession {
+    fn unshared(&mut self) -> Result<Option<&'static str>> {
+        Ok(None)
+    }
+
+    fn lease(&mut self, query: &Query, split: &Split, _options: &ReadOptions) -> Result<Division> {
+        if split.on.is_some() {
+            return Ok(Division::Serial(AS_IT_COMES.into()));
+        }
+        self.parts = split.number;
+        let info = self.info(&query.text)?;
+        let part = |endpoint: &FlightEndpoint| Query::new(STANDARD_NO_PAD.encode(endpoint.encode_to_vec()));
+        let queries: Vec<Query> = info.endpoint.iter().map(part).collect();
+        let sessions = queries.len();
+        self.leased = Some(info);
+        Ok(Division::Parts(Parts { queries, sessions, snapshot: Some(EXECUTION.into()) }))
+    }
+
+    fn join_lease(&mut self, _snapshot: &str, query: &Query) -> Result<()> {
+        let bytes = STANDARD_NO_PAD.decode(&query.text).ok();
+        let endpoint = bytes.and_then(|bytes| FlightEndpoint::decode(bytes.as_slice()).ok());
+        let endpoint = endpoint.ok_or_else(|| {
+            Error::interface("these bytes are not a partition of a Flight SQL server's")
+                .with_hint("give those of adbc_execute_partitions as they are")
+        })?;
+        self.joined = Some(endpoint);
+        Ok(())
     }
 }

@@ -87,6 +87,8 @@ pub(crate) struct FlightBatches {
     /// What of a batch is left.
     rest: Option<RecordBatch>,
     info: FlightInfo,
+    /// Whether no batch has come: a result without rows is one without.
+    is_first: bool,
     /// Whether the server has given as many parts as were asked for, or any.
     is_parted: bool,
     /// What the rows come from, until they have come.
@@ -115,6 +117,7 @@ impl FlightBatches {
                 most: options.batch_rows.max(1),
                 rest: None,
                 info,
+                is_first: true,
                 is_parted: true,
                 prepared,
                 session: Some(session),
@@ -142,9 +145,11 @@ impl FlightBatches {
             Some(rest) => rest,
             None => match self.rows.next(&deadline)? {
                 Some(batch) => batch,
+                None if self.is_first => RecordBatch::new_empty(self.rows.schema.clone()),
                 None => return Ok(None),
             },
         };
+        self.is_first = false;
         // Those before a value that does not fit arrive.
         let rows = batch.num_rows();
         let batch = if rows > self.most {
@@ -170,7 +175,11 @@ impl FlightBatches {
 }
 
 /// Has the server give up a result; one that cannot do so has seen its streams end.
-fn cancel(session: &FlightSession, info: &FlightInfo) {
+pub(crate) fn cancel(session: &FlightSession, info: &FlightInfo) {
+    if session.joined.is_some() {
+        // The other parts are for others.
+        return;
+    }
     let request = CancelFlightInfoRequest::new(info.clone());
     session.servers.home.cancel(&request);
 }

@@ -9,11 +9,11 @@ use arrow_flight::sql::{
     ActionBeginTransactionRequest, ActionBeginTransactionResult, ActionEndTransactionRequest,
     CommandStatementQuery, EndTransaction, ProstMessageExt,
 };
-use arrow_flight::{Action, FlightInfo};
+use arrow_flight::{Action, FlightEndpoint, FlightInfo};
 use bytes::Bytes;
 use longshore_core::{
-    Batches, CatalogueQueries, Column, Deadline, Done, Error, Failed, Kind as ErrorKind, Load, Loading,
-    Metadata, NATIVE_TYPE, NoRows, OneBatch, ParameterSets, Params, Placeholders, Preparing, Query,
+    Batches, CatalogueQueries, Column, Deadline, Done, Error, Failed, Kind as ErrorKind, Leasing, Load,
+    Loading, Metadata, NATIVE_TYPE, NoRows, OneBatch, ParameterSets, Params, Placeholders, Preparing, Query,
     ReadOptions, Result, Session, Sink, Splitting, TableName, Transaction as State, type_name,
 };
 use longshore_source::sql::POSTGRESQL;
@@ -23,16 +23,16 @@ use crate::catalogue;
 use crate::client::{Client, Shared};
 use crate::credentials::Credentials;
 use crate::ipc::declared;
-use crate::results::{FlightBatches, Rows, Servers, choices};
+use crate::results::{FlightBatches, Rows, Servers, cancel, choices};
 use crate::settings::{Places, Settings};
 use crate::sink::FlightSink;
-use crate::statement::{Kind, Prepared, answer, numbered, update};
+use crate::statement::{Kind, Prepared, answer, numbered, returns, update};
 
 /// What to do on a server without transactions.
 const WITHOUT_TRANSACTIONS: &str = "connect with autocommit=True, or write by the URL";
 
 /// How long it may take to end a transaction that its owner no longer waits for.
-pub(crate) const ENDING: Duration = Duration::from_millis(500);
+pub(crate) const ENDING: Duration = Duration::from_secs(2);
 
 /// Sets of parameters that go to the server at once.
 const SETS: usize = 4096;
@@ -46,6 +46,10 @@ pub(crate) struct FlightSession {
     is_lost: bool,
     /// How many parts the next result is wanted in.
     pub(crate) parts: Option<NonZeroUsize>,
+    /// The result whose endpoints others read for as long as this session is open.
+    pub(crate) leased: Option<FlightInfo>,
+    /// The one endpoint of another session's result that this one reads.
+    pub(crate) joined: Option<FlightEndpoint>,
 }
 
 /// The transaction that its owner has begun.
@@ -72,6 +76,8 @@ impl FlightSession {
             deadline: deadline.clone(),
             is_lost: false,
             parts: None,
+            leased: None,
+            joined: None,
         };
         session.choose_names()?;
         Ok(session)
@@ -129,7 +135,7 @@ impl FlightSession {
     }
 
     /// How the rows of a statement without parameters are read.
-    fn info(&self, text: &str) -> Result<FlightInfo> {
+    pub(crate) fn info(&self, text: &str) -> Result<FlightInfo> {
         let command =
             CommandStatementQuery { query: text.to_owned(), transaction_id: self.transaction_id().cloned() };
         self.info_of(&command)
@@ -161,6 +167,16 @@ impl FlightSession {
                 Err(error)
             }
         }
+    }
+
+    /// How many rows a result has.
+    fn counted(&self, info: &FlightInfo) -> Result<u64> {
+        let mut rows = Rows::open(&self.servers, info, &self.deadline)?;
+        let mut count = 0;
+        while let Some(batch) = rows.next(&self.deadline)? {
+            count += batch.num_rows() as u64;
+        }
+        Ok(count)
     }
 
     /// Runs a statement that changes something.
@@ -199,7 +215,8 @@ impl FlightSession {
             Kind::Unknown => {
                 let numbered = numbered(self.settings().places, &query.text, &query.params)?;
                 match self.prepare(&numbered.text) {
-                    Ok(prepared) => Ok((prepared.rows.is_some(), Some(prepared))),
+                    // Of what changes rows and returns some, a server may know the columns only once it has run.
+                    Ok(prepared) => Ok((prepared.rows.is_some() || returns(&query.text), Some(prepared))),
                     Err(error) if error.kind() == ErrorKind::NotSupported => Ok((true, None)),
                     Err(error) => Err(error),
                 }
@@ -212,12 +229,17 @@ impl FlightSession {
         let Transaction::Open(id) = std::mem::replace(&mut self.transaction, Transaction::None) else {
             return Ok(());
         };
-        let request = ActionEndTransactionRequest { transaction_id: id, action: how.into() };
-        let action = Action::new("EndTransaction", request.as_any().encode_to_vec());
-        let ended = self.client().act(&action, &self.deadline);
+        let action = |how: EndTransaction| {
+            let request = ActionEndTransactionRequest { transaction_id: id.clone(), action: how.into() };
+            Action::new("EndTransaction", request.as_any().encode_to_vec())
+        };
+        let ended = self.client().act(&action(how), &self.deadline);
         if ended.is_err() {
-            // It may have ended either way, or not at all.
-            self.is_lost = true;
+            // It may have ended either way, or not at all; a server that answers to this has ended it, or did so before.
+            let is_over = how == EndTransaction::Commit
+                && self.client().try_act(&action(EndTransaction::Rollback), &self.deadline).is_ok()
+                && self.client().link.is_open();
+            self.is_lost = !is_over;
         }
         ended.map(drop)
     }
@@ -242,13 +264,10 @@ impl Session for FlightSession {
             return self.update(query, prepared);
         }
         let (info, prepared) = self.planned(query, prepared)?;
-        let counted = Rows::open(&self.servers, &info, &self.deadline).and_then(|mut rows| {
-            let mut count = 0;
-            while let Some(batch) = rows.next(&self.deadline)? {
-                count += batch.num_rows() as u64;
-            }
-            Ok(count)
-        });
+        let counted = self.counted(&info);
+        if counted.is_err() {
+            cancel(self, &info);
+        }
         self.close_prepared(prepared);
         counted.map(Some)
     }
@@ -267,8 +286,11 @@ impl Session for FlightSession {
                     prepared = Some((first.text.clone(), self.prepare(&first.text)?));
                 }
                 let Some((_, prepared)) = &prepared else { continue };
-                let changed = prepared.update(self.client(), &values, &self.deadline)?;
-                rows = rows.zip(changed).map(|(rows, changed)| rows + changed);
+                // A column of a batch has one type.
+                for alike in crate::binding::alike(&values) {
+                    let changed = prepared.update(self.client(), alike, &self.deadline)?;
+                    rows = rows.zip(changed).map(|(rows, changed)| rows + changed);
+                }
             }
             Ok(())
         };
@@ -322,6 +344,10 @@ impl Session for FlightSession {
     }
 
     fn read(mut self: Box<Self>, query: &Query, options: &ReadOptions) -> Result<Box<dyn Batches>, Failed> {
+        if let Some(endpoint) = self.joined.clone() {
+            let info = FlightInfo { endpoint: vec![endpoint], ..FlightInfo::default() };
+            return FlightBatches::open(self, info, None, options).map(|batches| Box::new(batches) as _);
+        }
         match self.catalogue(query) {
             Ok(Some(batch)) => {
                 return Ok(Box::new(OneBatch::new(batch, self)));
@@ -410,6 +436,10 @@ impl Session for FlightSession {
         Ok(self)
     }
 
+    fn leasing(&mut self) -> Result<&mut dyn Leasing, String> {
+        Ok(self)
+    }
+
     fn preparing(&mut self) -> Result<&mut dyn Preparing, String> {
         Ok(self)
     }
@@ -435,6 +465,13 @@ impl Preparing for FlightSession {
         let parameters = prepared.parameters.clone();
         self.close_prepared(Some(prepared));
         match parameters {
+            Some(schema) if schema.fields().iter().any(|field| field.data_type().is_null()) => {
+                Err(Error::new(
+                    ErrorKind::NotSupported,
+                    "the server knows the parameters, but does not tell their types",
+                )
+                .with_sqlstate("0A000"))
+            }
             Some(schema) => columns(&schema, options),
             None => Err(Error::new(ErrorKind::NotSupported, longshore_core::NOT_PREPARED)),
         }
@@ -449,10 +486,17 @@ impl Loading for FlightSession {
 
 impl Drop for FlightSession {
     fn drop(&mut self) {
+        if let Some(info) = self.leased.take().filter(|_| self.client().link.is_open()) {
+            cancel(self, &info);
+        }
         if self.transaction_id().is_some() && self.client().link.is_open() {
             self.deadline = Deadline::never().at_most(ENDING);
             // The server sees the connection end, too.
             let _ = self.rollback();
+        }
+        let has_options = self.settings().catalog.is_some() || self.settings().schema.is_some();
+        if has_options && self.client().link.is_open() {
+            crate::options::close(self.client(), &Deadline::never().at_most(ENDING));
         }
     }
 }

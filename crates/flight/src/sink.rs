@@ -1,5 +1,6 @@
 //! Rows on their way into a table: by bulk ingestion where the server has it, or by an INSERT that it has prepared.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
@@ -21,6 +22,9 @@ use crate::encode::Encoder;
 use crate::session::{ENDING, FlightSession};
 use crate::statement::{Prepared, changed};
 use crate::wait::wait;
+
+/// The number under which Longshore's own server says that it knows the options of an ingestion.
+const INGESTION: u32 = 10_310;
 
 /// The messages that wait until the server takes them.
 const WAITING: usize = 4;
@@ -175,6 +179,13 @@ impl FlightSession {
 
     /// Makes the table ready, and gives where its rows are sent.
     fn prepared_for(&mut self, load: &Load, is_undone: bool) -> Result<(FlightDescriptor, Option<Prepared>)> {
+        let is_plain = load.types.is_empty()
+            && load.key.is_empty()
+            && !matches!(load.if_exists, IfExists::Truncate | IfExists::Upsert);
+        if !is_plain && self.numbered_info(INGESTION)?.is_some_and(|info| info.flag()) {
+            let command = self.ingestion(load, true);
+            return Ok((FlightDescriptor::new_cmd(command.as_any().encode_to_vec()), None));
+        }
         if load.if_exists == IfExists::Upsert {
             return Err(refused(
                 "an upsert differs from database to database, and Flight SQL has none",
@@ -193,7 +204,7 @@ impl FlightSession {
             self.execute(&Query::new(format!("DELETE FROM {table}")))?;
         }
         if ingests && load.types.is_empty() && load.key.is_empty() {
-            let command = self.ingestion(load);
+            let command = self.ingestion(load, false);
             return Ok((FlightDescriptor::new_cmd(command.as_any().encode_to_vec()), None));
         }
         if load.if_exists == IfExists::Replace {
@@ -206,7 +217,8 @@ impl FlightSession {
         Ok((FlightDescriptor::new_cmd(prepared.update_command().as_any().encode_to_vec()), Some(prepared)))
     }
 
-    fn ingestion(&self, load: &Load) -> CommandStatementIngest {
+    /// The command that ingests, and with `ours` what it lacks in options that Longshore's own server knows.
+    fn ingestion(&self, load: &Load, ours: bool) -> CommandStatementIngest {
         let (absent, present) = match load.if_exists {
             IfExists::Fail => (TableNotExistOption::Create, TableExistsOption::Fail),
             IfExists::Replace => (TableNotExistOption::Create, TableExistsOption::Replace),
@@ -222,9 +234,24 @@ impl FlightSession {
             catalog: None,
             temporary: false,
             transaction_id: self.transaction_id().cloned(),
-            options: std::collections::HashMap::default(),
+            options: if ours { options(load) } else { HashMap::default() },
         }
     }
+}
+
+/// What Flight SQL's command has no field for.
+fn options(load: &Load) -> HashMap<String, String> {
+    let mode = match load.if_exists {
+        IfExists::Truncate => Some("truncate"),
+        IfExists::Upsert => Some("upsert"),
+        _ => None,
+    };
+    let mode = mode.map(|mode| ("longshore.mode".to_owned(), mode.to_owned()));
+    let key = load.key.iter().enumerate();
+    let key = key.map(|(at, column)| (format!("longshore.key.{at}"), column.clone()));
+    let types = load.types.iter();
+    let types = types.map(|(column, native)| (format!("longshore.type.{column}"), native.clone()));
+    mode.into_iter().chain(key).chain(types).collect()
 }
 
 fn refused(what: &str, hint: &str) -> Error {

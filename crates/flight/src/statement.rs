@@ -10,7 +10,7 @@ use arrow_flight::{Action, FlightData, FlightDescriptor, PutResult};
 use arrow_schema::SchemaRef;
 use bytes::Bytes;
 use longshore_core::{Deadline, Error, Params, Result, SEVERAL, Value};
-use longshore_source::sql::{Kind as TokenKind, Numbered, POSTGRESQL, positional};
+use longshore_source::sql::{Kind as TokenKind, Numbered, POSTGRESQL, SQLITE, positional};
 use prost::Message;
 
 use crate::client::Client;
@@ -49,8 +49,7 @@ impl Kind {
         } else if is_one(&WITH_ROWS, first) {
             Self::Rows
         } else if is_one(&WITHOUT_ROWS, first) {
-            let returns = tokens.iter().any(|token| token.is_word("returning"));
-            if returns { Self::Unknown } else { Self::NoRows }
+            if returns(text) { Self::Unknown } else { Self::NoRows }
         } else {
             Self::Unknown
         };
@@ -63,6 +62,11 @@ impl Kind {
         }
         Ok(kind)
     }
+}
+
+/// Whether a statement that changes rows returns some.
+pub(crate) fn returns(text: &str) -> bool {
+    POSTGRESQL.tokens(text).iter().any(|token| token.is_word("returning"))
 }
 
 /// The statement with parameters by place, and their values.
@@ -105,10 +109,16 @@ impl Prepared {
         let action = Action::new("CreatePreparedStatement", request.as_any().encode_to_vec());
         let answers = client.act(&action, deadline)?;
         let answer: ActionCreatePreparedStatementResult = answer(&answers)?;
-        let known =
-            |schema: &Bytes| Ok::<_, Error>(declared(schema)?.filter(|schema| !schema.fields().is_empty()));
-        let rows = known(&answer.dataset_schema);
-        let parameters = known(&answer.parameter_schema);
+        let rows =
+            declared(&answer.dataset_schema).map(|rows| rows.filter(|schema| !schema.fields().is_empty()));
+        // Some servers say of all statements that they have none.
+        let has_none = POSTGRESQL
+            .tokens(text)
+            .iter()
+            .chain(&SQLITE.tokens(text))
+            .all(|token| token.kind != TokenKind::Parameter);
+        let parameters = declared(&answer.parameter_schema)
+            .map(|parameters| parameters.filter(|schema| has_none || !schema.fields().is_empty()));
         let mut prepared = Self { handle: answer.prepared_statement_handle, rows: None, parameters: None };
         match (rows, parameters) {
             (Ok(rows), Ok(parameters)) => {

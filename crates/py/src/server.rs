@@ -88,7 +88,7 @@ impl FlightServer {
         self.0.address().port()
     }
 
-    /// How many results, transactions, prepared statements and sessions clients hold.
+    /// How many calls run, and how many results, transactions, prepared statements and sessions clients hold.
     #[getter]
     fn held(&self) -> usize {
         self.0.held()

@@ -15,7 +15,7 @@ use arrow_ipc::writer::IpcWriteOptions;
 use arrow_schema::Schema;
 use bytes::Bytes;
 use futures_util::stream;
-use longshore_core::{Deadline, Error, Result, Transaction};
+use longshore_core::{Current, Deadline, Error, Result, Transaction};
 use prost::Message;
 use tonic::{Response, Status};
 
@@ -28,7 +28,7 @@ use crate::status::{malformed, status, unknown};
 const MOST_PARTS: i64 = 64;
 
 /// What a session has chosen.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Options {
     pub(crate) schema: Option<String>,
     /// How many endpoints a result has.
@@ -194,7 +194,13 @@ impl Service {
                 vec![CancelFlightInfoResult { status: CANCELLED }.encode_to_vec()]
             }
             "SetSessionOptions" => return self.set_options(context, plain(&body)?).await,
-            "GetSessionOptions" => vec![told(&context.options).encode_to_vec()],
+            "GetSessionOptions" => {
+                let ask = |shared: &Shared, context: &Context, deadline: &Deadline| {
+                    let current = shared.place(context, None, deadline)?.current(deadline).map_err(status)?;
+                    Ok(told(&context.options, current))
+                };
+                vec![self.0.blocking("session", &context, ask).await?.encode_to_vec()]
+            }
             "CloseSession" => {
                 let id = context.session.as_deref().ok_or_else(|| unknown("session"))?;
                 drop(self.0.sessions.take(&context.caller.user, id));
@@ -222,13 +228,13 @@ impl Service {
             let described = || {
                 let columns = shared.described(context, &place, &asked.query, deadline)?;
                 let dataset_schema = ipc(&columns)?;
-                let parameter_schema = ipc(&parameters(&place, &asked.query, deadline))?;
+                let parameter_schema = parameters(&place, &asked.query, deadline)?;
                 let prepared = Prepared {
                     text: asked.query.clone(),
                     transaction: transaction.clone(),
                     bound: Vec::new(),
                 };
-                let handle = shared.prepared.keep(&context.caller.user, prepared)?;
+                let handle = shared.prepared.keep(&context.caller.user, prepared, context.maker(deadline))?;
                 Ok(ActionCreatePreparedStatementResult {
                     prepared_statement_handle: handle.into(),
                     dataset_schema,
@@ -250,19 +256,25 @@ impl Service {
                 }
             }
             let user = &context.caller.user;
+            if context.session.is_none() && options == Options::default() && !errors.is_empty() {
+                // There is nothing to keep.
+                return Ok((None, SetSessionOptionsResult { errors }));
+            }
             let kept = context
                 .session
                 .as_ref()
                 .and_then(|id| shared.sessions.with(user, id, |kept| *kept = options.clone()));
             let id = match (kept, &context.session) {
                 (Some(()), Some(id)) => id.clone(),
-                _ => shared.sessions.keep(user, options).map_err(status)?,
+                _ => shared.sessions.keep(user, options, context.maker(deadline)).map_err(status)?,
             };
-            Ok((id, SetSessionOptionsResult { errors }))
+            Ok((Some(id), SetSessionOptionsResult { errors }))
         };
         let (id, result) = self.0.blocking("session", &context, set).await?;
         let mut response = reply(vec![result.encode_to_vec()]);
-        set_cookie(&mut response, &id)?;
+        if let Some(id) = id {
+            set_cookie(&mut response, &id)?;
+        }
         Ok(response)
     }
 }
@@ -334,30 +346,34 @@ pub(crate) fn parts_of(text: &str) -> Result<usize, Status> {
         .ok_or_else(|| Status::invalid_argument(format!("a result has 1 to {MOST_PARTS} parts")))
 }
 
-fn told(options: &Options) -> SessionOptions {
+/// The options of a session, with the names that it has without having chosen them.
+fn told(options: &Options, current: Current) -> SessionOptions {
     let text = |text: String| SessionOptionValue { value: Some(OptionValue::Text(text)) };
     let number = |number: usize| {
         let number = i64::try_from(number).unwrap_or_default();
         SessionOptionValue { value: Some(OptionValue::Integer(number)) }
     };
-    let schema = options.schema.clone().map(|schema| ("schema".to_owned(), text(schema)));
+    let schema = options.schema.clone().or(current.schema);
+    let schema = schema.map(|schema| ("schema".to_owned(), text(schema)));
+    let catalog = current.catalog.map(|catalog| ("catalog".to_owned(), text(catalog)));
     let parts = options.parts.map(|parts| ("longshore.parts".to_owned(), number(parts)));
-    SessionOptions { options: schema.into_iter().chain(parts).collect() }
+    SessionOptions { options: schema.into_iter().chain(catalog).chain(parts).collect() }
 }
 
-/// The parameters of a statement; none where the source does not tell them, or what it is described by has failed already.
-fn parameters(place: &Where, text: &str, deadline: &Deadline) -> std::sync::Arc<Schema> {
+/// The schema of a statement's parameters; no bytes where the source does not tell it, or what it is described by has failed already.
+fn parameters(place: &Where, text: &str, deadline: &Deadline) -> Result<Bytes> {
     if CursorStatement::of(text).is_some() {
-        return Schema::empty().into();
+        return ipc(&Schema::empty());
     }
-    place.parameters(text, deadline).unwrap_or_else(|_| Schema::empty().into())
+    place.parameters(text, deadline).map_or_else(|_| Ok(Bytes::new()), |schema| ipc(&schema))
 }
 
 fn begin(shared: &Shared, context: &Context, deadline: &Deadline) -> Result<String, Status> {
     let begun = || {
         let connection = shared.connection(context, deadline)?;
         connection.begin(deadline)?;
-        shared.transactions.keep(&context.caller.user, OpenTransaction { connection, peer: context.peer })
+        let transaction = OpenTransaction { connection, peer: context.peer };
+        shared.transactions.keep(&context.caller.user, transaction, context.maker(deadline))
     };
     begun().map_err(status)
 }
@@ -398,7 +414,7 @@ fn savepoint(
     let place = shared.place(context, Some(&id), deadline)?;
     let name = format!("s_{}", crate::expiring::random().map_err(status)?);
     place.update(&format!("SAVEPOINT {name}"), deadline).map_err(status)?;
-    shared.savepoints.keep(&context.caller.user, (id, name)).map_err(status)
+    shared.savepoints.keep(&context.caller.user, (id, name), context.maker(deadline)).map_err(status)
 }
 
 fn end_savepoint(

@@ -24,6 +24,14 @@ pub(crate) enum Where {
     One(Arc<Connection>),
 }
 
+/// Where rows go, and how.
+pub(crate) struct Ingestion {
+    pub(crate) table: TableName,
+    pub(crate) if_exists: IfExists,
+    pub(crate) key: Vec<String>,
+    pub(crate) types: Vec<(String, String)>,
+}
+
 /// The rows of a statement.
 pub(crate) struct Rows {
     pub(crate) batches: Box<dyn Batches>,
@@ -120,21 +128,13 @@ impl Where {
     /// Writes rows into a table.
     pub(crate) fn write(
         &self,
-        table: TableName,
-        if_exists: IfExists,
+        Ingestion { table, if_exists, key, types }: Ingestion,
         schema: SchemaRef,
         batches: impl Iterator<Item = Result<RecordBatch>>,
         deadline: &Deadline,
     ) -> Result<u64> {
-        let load = Load {
-            table,
-            schema,
-            if_exists,
-            key: Vec::new(),
-            types: Vec::new(),
-            own: OwnOptions::default(),
-            meter: Arc::default(),
-        };
+        let load =
+            Load { table, schema, if_exists, key, types, own: OwnOptions::default(), meter: Arc::default() };
         let spread = Spread { sessions: std::num::NonZeroUsize::MIN, most_rows: None, warn: &|_| Ok(()) };
         longshore_core::write(self.source(), &load, batches, &spread, deadline)
     }

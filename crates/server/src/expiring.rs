@@ -1,10 +1,11 @@
 //! What clients hold by a handle: it is one user's, and goes when no one asks for it.
 
 use std::collections::HashMap;
+use std::net::SocketAddr;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use longshore_core::{Error, Result, locked};
+use longshore_core::{CancelHandle, Error, Result, locked};
 use ring::rand::{SecureRandom, SystemRandom};
 
 /// The bytes of a handle, too many to be guessed.
@@ -20,6 +21,18 @@ struct Held<T> {
     owner: String,
     object: T,
     used: Instant,
+    maker: Maker,
+    /// When it goes unless someone asks for it: its maker's connection is gone.
+    until: Option<Instant>,
+}
+
+/// The call that has made an object: a client that left the call was never told the handle.
+pub(crate) struct Maker {
+    pub(crate) cancel: CancelHandle,
+    /// The call's name, where its client has given it one.
+    pub(crate) name: Option<String>,
+    /// The client's end of its connection.
+    pub(crate) peer: Option<SocketAddr>,
 }
 
 /// A text that no one can guess.
@@ -36,10 +49,10 @@ impl<T> Expiring<T> {
         Self { held: Mutex::default(), idle }
     }
 
-    /// Keeps an object of `owner`'s, and gives its handle.
-    pub(crate) fn keep(&self, owner: &str, object: T) -> Result<String> {
+    /// Keeps an object of `owner`'s that a call has made, and gives its handle.
+    pub(crate) fn keep(&self, owner: &str, object: T, maker: Maker) -> Result<String> {
         let handle = random()?;
-        let held = Held { owner: owner.to_owned(), object, used: Instant::now() };
+        let held = Held { owner: owner.to_owned(), object, used: Instant::now(), maker, until: None };
         locked(&self.held).insert(handle.clone(), held);
         Ok(handle)
     }
@@ -48,7 +61,7 @@ impl<T> Expiring<T> {
     pub(crate) fn with<R>(&self, owner: &str, handle: &str, work: impl FnOnce(&mut T) -> R) -> Option<R> {
         let mut held = locked(&self.held);
         let held = held.get_mut(handle).filter(|held| held.owner == owner)?;
-        held.used = Instant::now();
+        (held.used, held.until) = (Instant::now(), None);
         Some(work(&mut held.object))
     }
 
@@ -68,18 +81,40 @@ impl<T> Expiring<T> {
         wanted.map(|(handle, _)| handle.clone()).collect()
     }
 
-    /// Takes those of `owner`'s that are wanted.
-    pub(crate) fn take_where(&self, owner: &str, is_wanted: impl Fn(&T) -> bool) -> Vec<T> {
-        let wanted = self.find_all(owner, is_wanted);
-        wanted.iter().filter_map(|handle| self.take(owner, handle)).collect()
+    /// Takes what a call of `owner`'s has made.
+    pub(crate) fn take_made(&self, owner: &str, call: &str) -> Vec<T> {
+        self.take_held(|held| held.owner == owner && held.maker.name.as_deref() == Some(call))
     }
 
-    /// Takes what no one has asked for in a long time, but for what is in use.
+    /// Takes those of `owner`'s that are wanted.
+    pub(crate) fn take_where(&self, owner: &str, is_wanted: impl Fn(&T) -> bool) -> Vec<T> {
+        self.take_held(|held| held.owner == owner && is_wanted(&held.object))
+    }
+
+    /// Takes what has come by a connection.
+    pub(crate) fn take_of(&self, peer: SocketAddr) -> Vec<T> {
+        self.take_held(|held| held.maker.peer == Some(peer))
+    }
+
+    /// Has what has come by a connection that is gone wait no longer than `time` for others.
+    pub(crate) fn hurry(&self, peer: SocketAddr, time: Duration) {
+        for held in locked(&self.held).values_mut().filter(|held| held.maker.peer == Some(peer)) {
+            held.until = Some(Instant::now() + time);
+        }
+    }
+
+    /// Takes what no one has asked for in a long time, but for what is in use, and what no one can ask for.
     pub(crate) fn expired(&self, is_used: impl Fn(&T) -> bool) -> Vec<T> {
+        self.take_held(|held| {
+            let is_late =
+                held.used.elapsed() >= self.idle || held.until.is_some_and(|at| at <= Instant::now());
+            held.maker.cancel.is_cancelled() || (is_late && !is_used(&held.object))
+        })
+    }
+
+    fn take_held(&self, is_wanted: impl Fn(&Held<T>) -> bool) -> Vec<T> {
         let mut held = locked(&self.held);
-        let old = held.iter().filter(|(_, held)| held.used.elapsed() >= self.idle && !is_used(&held.object));
-        let old: Vec<String> = old.map(|(handle, _)| handle.clone()).collect();
-        old.iter().filter_map(|handle| held.remove(handle)).map(|held| held.object).collect()
+        held.extract_if(|_, held| is_wanted(held)).map(|(_, held)| held.object).collect()
     }
 
     /// Takes everything.
@@ -88,6 +123,11 @@ impl<T> Expiring<T> {
     }
 
     pub(crate) fn len(&self) -> usize {
-        locked(&self.held).len()
+        self.count(|_| true)
+    }
+
+    /// How many are wanted, whosever they are.
+    pub(crate) fn count(&self, is_wanted: impl Fn(&T) -> bool) -> usize {
+        locked(&self.held).values().filter(|held| is_wanted(&held.object)).count()
     }
 }

@@ -7,12 +7,14 @@ mod auth;
 mod cursor;
 mod engine;
 mod expiring;
+mod ingest;
 mod log;
 mod metadata;
 mod parts;
 mod reading;
 mod results;
 mod service;
+mod spill;
 mod status;
 mod transport;
 mod uploads;
@@ -108,7 +110,6 @@ impl Server {
             .map_err(|error| {
                 Error::operational(format!("the server's threads cannot be started: {error}"))
             })?;
-        let connections = limits.connections;
         let message = limits.message;
         let shared = Arc::new(Shared::new(writers, readers, users, limits, logs));
         let listener = runtime.block_on(transport::listener(place))?;
@@ -119,9 +120,9 @@ impl Server {
         let (ended, stopped) = std::sync::mpsc::channel();
         let router = transport::router(place, message, &shared, &runtime)?;
         runtime.spawn(service::sweep(shared.clone(), stopping.clone()));
-        let log = shared.log;
+        let (log, served) = (shared.log, shared.clone());
         runtime.spawn(async move {
-            let served = transport::serve(router, listener, connections, stopping).await;
+            let served = transport::serve(router, listener, served, stopping).await;
             if let Err(error) = served {
                 log.failed(&error.to_string());
             }
@@ -144,7 +145,7 @@ impl Server {
         self.address
     }
 
-    /// How many connections, and how many results, transactions, prepared statements and sessions it has.
+    /// How many calls run, and how many results, transactions, prepared statements and sessions clients hold.
     #[must_use]
     pub fn held(&self) -> usize {
         self.shared.held()
@@ -171,5 +172,63 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         self.stop();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use longshore_core::{Driver, Session, Target};
+    use tonic::Code;
+    use tonic_health::pb::HealthCheckRequest;
+    use tonic_health::pb::health_check_response::ServingStatus;
+    use tonic_health::pb::health_client::HealthClient;
+
+    use super::*;
+
+    struct Nothing;
+
+    impl Driver for Nothing {
+        fn schemes(&self) -> Vec<&str> {
+            vec!["nothing"]
+        }
+
+        fn connect(
+            &self,
+            _target: &Target,
+            _deadline: &longshore_core::Deadline,
+        ) -> Result<Box<dyn Session>> {
+            Err(Error::operational("there is nothing to connect to"))
+        }
+    }
+
+    #[test]
+    fn health_is_told_of_the_server_and_its_service() {
+        let nothing = Direct::new(Arc::new(Nothing), Target::from_keywords("nothing", [].into()));
+        let place = Place { host: "127.0.0.1".into(), port: 0, tls: None, users: None, insecure: false };
+        let limits = Limits {
+            connections: 4,
+            sessions: 1,
+            statement_time: None,
+            rows: None,
+            idle: Duration::from_secs(60),
+            message: 1 << 20,
+            part_memory: 1 << 20,
+            part_disk: 1 << 20,
+        };
+        let server = Server::start(nothing.clone(), nothing, &place, limits, false).unwrap();
+        let url = tonic::transport::Endpoint::from_shared(format!("http://{}", server.address())).unwrap();
+        let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let mut client = HealthClient::new(url.connect().await.unwrap());
+            for service in ["", "arrow.flight.protocol.FlightService"] {
+                let asked = HealthCheckRequest { service: service.into() };
+                let told = client.check(asked).await.unwrap().into_inner();
+                assert_eq!(told.status(), ServingStatus::Serving, "{service:?}");
+            }
+            let asked = HealthCheckRequest { service: "another".into() };
+            assert_eq!(client.check(asked).await.unwrap_err().code(), Code::NotFound);
+        });
+        server.stop();
+        runtime.block_on(async { assert!(url.connect().await.is_err()) });
     }
 }

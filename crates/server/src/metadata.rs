@@ -139,7 +139,8 @@ impl Question {
             }),
             Self::Types(asked) => types()?.record_batch(asked.data_type).map_err(|error| broken(&error)),
             Self::Info(asked) => {
-                let info = information(&of.current(deadline)?, reads_only)?;
+                let is_asked = asked.info.contains(&INGESTION);
+                let info = information(&of.current(deadline)?, reads_only, is_asked)?;
                 info.record_batch(asked.info.iter().copied()).map_err(|error| broken(&error))
             }
         }
@@ -430,8 +431,12 @@ fn broken(error: &impl std::fmt::Display) -> Error {
     Error::internal(error.to_string())
 }
 
+/// The number, one of those for servers' own, under which the server says that it knows the options of `ingest.rs`, to those
+/// alone who ask for it: Apache's JDBC driver fails at a number that it does not know.
+const INGESTION: u32 = 10_310;
+
 /// What the server can do.
-fn information(current: &Current, reads_only: bool) -> Result<SqlInfoData> {
+fn information(current: &Current, reads_only: bool, is_ours: bool) -> Result<SqlInfoData> {
     let quote =
         if matches!(current.vendor.as_str(), "MySQL" | "MariaDB" | "ClickHouse") { "`" } else { "\"" };
     let mut info = SqlInfoDataBuilder::new();
@@ -445,6 +450,9 @@ fn information(current: &Current, reads_only: bool) -> Result<SqlInfoData> {
     info.append(SqlInfo::FlightSqlServerCancel, true);
     info.append(SqlInfo::FlightSqlServerBulkIngestion, !reads_only);
     info.append(SqlInfo::FlightSqlServerIngestTransactionsSupported, !reads_only);
+    if is_ours {
+        info.append(INGESTION, !reads_only);
+    }
     info.append(SqlInfo::FlightSqlServerStatementTimeout, 0_i32);
     info.append(SqlInfo::FlightSqlServerTransactionTimeout, 0_i32);
     info.append(SqlInfo::SqlDdlTable, !reads_only);

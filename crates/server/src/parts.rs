@@ -3,19 +3,16 @@
 //! Batches go round to the queues. What does not fit into memory waits in files without a name, up to a quota.
 
 use std::collections::VecDeque;
-use std::fs::File;
-use std::io::{Read, Seek, SeekFrom, Write};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use arrow_array::RecordBatch;
-use arrow_ipc::reader::StreamReader;
-use arrow_ipc::writer::StreamWriter;
 use arrow_schema::SchemaRef;
 use longshore_core::{Batches, CancelHandle, Deadline, Error, Kind, Result, locked};
 
 use crate::engine::Rows;
 use crate::results::check_rows;
+use crate::spill::{Spill, Spilled};
 
 /// How long a batch waits for a reader that is slow before it goes to the disk.
 const PATIENT: Duration = Duration::from_millis(50);
@@ -48,6 +45,11 @@ impl Pending {
 
     pub(crate) fn is_being_read(&self) -> bool {
         Arc::strong_count(&self.reading) > 1
+    }
+
+    /// Whether nothing of it is left but the word that it has been read.
+    pub(crate) fn is_over(&self) -> bool {
+        self.parts.iter().all(Option::is_none) && !self.is_being_read()
     }
 }
 
@@ -94,13 +96,14 @@ enum End {
 
 #[derive(Default)]
 struct Queue {
-    waiting: VecDeque<RecordBatch>,
-    /// What has come after those, while memory was full: each batch's place in the file, and its length.
-    spilled: VecDeque<(u64, usize)>,
-    file: Option<File>,
-    length: u64,
+    waiting: VecDeque<Waiting>,
     /// Whether its reader is gone.
     is_closed: bool,
+}
+
+enum Waiting {
+    InMemory(RecordBatch),
+    OnDisk(Spilled),
 }
 
 /// The reader of one part.
@@ -112,7 +115,8 @@ pub(crate) struct PartReader {
 }
 
 /// Divides `rows` into so many parts; a thread of its own runs the statement to its end.
-pub(crate) fn divided(rows: Rows, count: usize, quota: Quota) -> Result<Vec<Part>> {
+/// Its first rows are there when this returns: what changes after it is no longer seen.
+pub(crate) fn divided(rows: Rows, count: usize, quota: Quota, deadline: &Deadline) -> Result<Vec<Part>> {
     let queues =
         Queues { each: (0..count).map(|_| Queue::default()).collect(), memory: 0, disk: 0, end: None };
     let (queues, changed) = (Mutex::new(queues), Condvar::new());
@@ -135,118 +139,93 @@ pub(crate) fn divided(rows: Rows, count: usize, quota: Quota) -> Result<Vec<Part
     thread.map_err(|error| Error::operational(format!("no thread for the parts of a result: {error}")))?;
     let reader =
         |number| Part::Queue(PartReader { shared: shared.clone(), number, deadline: Deadline::never() });
-    Ok((0..count).map(reader).collect())
+    let parts = (0..count).map(reader).collect();
+    shared.wait_for_first(deadline)?;
+    Ok(parts)
 }
 
 impl Shared {
     fn fill(&self, batches: Box<dyn Batches>, quota: Quota) -> Result<()> {
-        let (mut rows, mut number) = (0, 0);
-        for batch in batches {
+        let mut spills: Vec<Spill> = locked(&self.queues).each.iter().map(|_| Spill::default()).collect();
+        let mut rows = 0;
+        for (batch, number) in batches.zip((0..spills.len()).cycle()) {
             let batch = batch?;
             rows += batch.num_rows() as u64;
             check_rows(rows, quota.rows)?;
-            let mut queues = locked(&self.queues);
-            if queues.each.iter().all(|queue| queue.is_closed) {
+            let is_closed: Vec<bool> =
+                locked(&self.queues).each.iter().map(|queue| queue.is_closed).collect();
+            if is_closed.iter().all(|is_closed| *is_closed) {
                 return Err(Error::new(Kind::Cancelled, "no one reads the parts of the result any more"));
             }
-            number = (number + 1) % queues.each.len();
-            if queues.each[number].is_closed {
+            if is_closed[number] {
                 continue;
             }
-            let size = batch.get_array_memory_size();
-            queues = self.with_room(queues, size, quota);
-            queues.push(number, batch, size, quota)?;
-            drop(queues);
+            if let Some(batch) = self.kept(number, batch, quota) {
+                // The readers go on while it is written.
+                let spilled = spills[number].write(&batch)?;
+                let mut queues = locked(&self.queues);
+                queues.push(number, Waiting::OnDisk(spilled));
+                if queues.disk > quota.disk {
+                    return Err(full(quota.disk));
+                }
+            }
             self.changed.notify_all();
         }
         Ok(())
     }
 
-    /// Waits a little for room in memory.
-    fn with_room<'a>(
-        &self,
-        mut queues: MutexGuard<'a, Queues>,
-        size: usize,
-        quota: Quota,
-    ) -> MutexGuard<'a, Queues> {
-        let since = Instant::now();
-        while queues.memory > 0 && queues.memory + size > quota.memory && since.elapsed() < PATIENT {
+    /// Waits until there are rows, or the end.
+    fn wait_for_first(&self, deadline: &Deadline) -> Result<()> {
+        let mut queues = locked(&self.queues);
+        while queues.end.is_none() && queues.each.iter().all(|queue| queue.waiting.is_empty()) {
+            deadline.check()?;
+            queues =
+                self.changed.wait_timeout(queues, deadline.slice()).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        Ok(())
+    }
+
+    /// Keeps a batch in memory, for which it waits a little; gives it back where there is no room.
+    fn kept(&self, number: usize, batch: RecordBatch, quota: Quota) -> Option<RecordBatch> {
+        let (size, since) = (batch.get_array_memory_size(), Instant::now());
+        let mut queues = locked(&self.queues);
+        while queues.memory > 0 && queues.memory + size > quota.memory {
             let left = PATIENT.saturating_sub(since.elapsed());
+            if left.is_zero() {
+                return Some(batch);
+            }
             queues = self.changed.wait_timeout(queues, left).unwrap_or_else(PoisonError::into_inner).0;
         }
-        queues
+        queues.push(number, Waiting::InMemory(batch));
+        None
     }
 }
 
 impl Queues {
-    fn push(&mut self, number: usize, batch: RecordBatch, size: usize, quota: Quota) -> Result<()> {
-        let is_full = self.memory > 0 && self.memory + size > quota.memory;
+    fn push(&mut self, number: usize, waiting: Waiting) {
         let queue = &mut self.each[number];
-        if !is_full && queue.spilled.is_empty() {
-            queue.waiting.push_back(batch);
-            self.memory += size;
-            return Ok(());
+        if queue.is_closed {
+            return;
         }
-        let bytes = encoded(&batch)?;
-        self.disk += bytes.len() as u64;
-        if self.disk > quota.disk {
-            return Err(Error::new(
-                Kind::Memory,
-                format!("the parts that no one has read take more than {} bytes", quota.disk),
-            )
-            .with_sqlstate("53100")
-            .with_hint("read all parts at the same time, or ask for fewer rows"));
+        match &waiting {
+            Waiting::InMemory(batch) => self.memory += batch.get_array_memory_size(),
+            Waiting::OnDisk(spilled) => self.disk += spilled.length as u64,
         }
-        queue.spill(&bytes).map_err(|error| spilling(&error))
+        queue.waiting.push_back(waiting);
+    }
+
+    fn forget(&mut self, waiting: &Waiting) {
+        match waiting {
+            Waiting::InMemory(batch) => self.memory -= batch.get_array_memory_size(),
+            Waiting::OnDisk(spilled) => self.disk -= spilled.length as u64,
+        }
     }
 }
 
-impl Queue {
-    fn spill(&mut self, bytes: &[u8]) -> std::io::Result<()> {
-        let file = match &mut self.file {
-            Some(file) => file,
-            None => self.file.insert(tempfile::tempfile()?),
-        };
-        file.seek(SeekFrom::Start(self.length))?;
-        file.write_all(bytes)?;
-        self.spilled.push_back((self.length, bytes.len()));
-        self.length += bytes.len() as u64;
-        Ok(())
-    }
-
-    /// The bytes of the first batch in the file.
-    fn taken(&mut self) -> std::io::Result<Option<Vec<u8>>> {
-        let (Some((place, length)), Some(file)) = (self.spilled.pop_front(), &mut self.file) else {
-            return Ok(None);
-        };
-        let mut bytes = vec![0; length];
-        file.seek(SeekFrom::Start(place))?;
-        file.read_exact(&mut bytes)?;
-        if self.spilled.is_empty() {
-            // The room is given back.
-            file.set_len(0)?;
-            self.length = 0;
-        }
-        Ok(Some(bytes))
-    }
-}
-
-fn spilling(error: &std::io::Error) -> Error {
-    Error::operational(format!("the parts of a result cannot wait on the disk: {error}"))
+fn full(disk: u64) -> Error {
+    Error::new(Kind::Memory, format!("the parts that no one has read take more than {disk} bytes"))
         .with_sqlstate("53100")
-}
-
-fn encoded(batch: &RecordBatch) -> Result<Vec<u8>> {
-    let broken = |error: arrow_schema::ArrowError| Error::internal(error.to_string());
-    let mut writer = StreamWriter::try_new(Vec::new(), &batch.schema()).map_err(broken)?;
-    writer.write(batch).map_err(broken)?;
-    writer.into_inner().map_err(broken)
-}
-
-fn decoded(bytes: &[u8]) -> Result<RecordBatch> {
-    let broken = |error: arrow_schema::ArrowError| Error::internal(error.to_string());
-    let mut reader = StreamReader::try_new(bytes, None).map_err(broken)?;
-    reader.next().ok_or_else(|| Error::internal("a batch has gone on the disk"))?.map_err(broken)
+        .with_hint("read all parts at the same time, or ask for fewer rows")
 }
 
 impl PartReader {
@@ -259,17 +238,14 @@ impl PartReader {
     fn next_batch(&self) -> Result<Option<RecordBatch>> {
         let mut queues = locked(&self.shared.queues);
         loop {
-            let queue = &mut queues.each[self.number];
-            if let Some(batch) = queue.waiting.pop_front() {
-                queues.memory -= batch.get_array_memory_size();
+            if let Some(waiting) = queues.each[self.number].waiting.pop_front() {
+                queues.forget(&waiting);
                 drop(queues);
                 self.shared.changed.notify_all();
-                return Ok(Some(batch));
-            }
-            if let Some(bytes) = queue.taken().map_err(|error| spilling(&error))? {
-                queues.disk -= bytes.len() as u64;
-                drop(queues);
-                return decoded(&bytes).map(Some);
+                return match waiting {
+                    Waiting::InMemory(batch) => Ok(Some(batch)),
+                    Waiting::OnDisk(spilled) => spilled.read().map(Some),
+                };
             }
             match &queues.end {
                 Some(End::Whole) => return Ok(None),
@@ -304,14 +280,16 @@ impl Iterator for PartReader {
 impl Drop for PartReader {
     fn drop(&mut self) {
         let mut queues = locked(&self.shared.queues);
-        let Queue { waiting, file, .. } = std::mem::take(&mut queues.each[self.number]);
-        queues.memory -= waiting.iter().map(RecordBatch::get_array_memory_size).sum::<usize>();
+        let waiting = std::mem::take(&mut queues.each[self.number].waiting);
+        for waiting in &waiting {
+            queues.forget(waiting);
+        }
         queues.each[self.number].is_closed = true;
-        if queues.each.iter().all(|queue| queue.is_closed) {
+        if queues.end.is_none() && queues.each.iter().all(|queue| queue.is_closed) {
             self.shared.cancel.cancel();
         }
         drop(queues);
         self.shared.changed.notify_all();
-        drop((waiting, file));
+        drop(waiting);
     }
 }

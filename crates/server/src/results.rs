@@ -38,6 +38,11 @@ impl Running {
         }
     }
 
+    /// How many calls there are.
+    pub(crate) fn len(&self) -> usize {
+        locked(&self.0).len()
+    }
+
     /// A call that is cancelled when its client leaves.
     pub(crate) fn begin(self: &Arc<Self>) -> Guard {
         self.adopt(CancelHandle::default())

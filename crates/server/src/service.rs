@@ -8,8 +8,8 @@ use std::time::Duration;
 use arrow_array::RecordBatch;
 use arrow_flight::flight_service_server::FlightService;
 use arrow_flight::sql::{
-    Any, Command, CommandPreparedStatementQuery, CommandStatementIngest, CommandStatementQuery,
-    DoPutPreparedStatementResult, DoPutUpdateResult, ProstMessageExt, TicketStatementQuery,
+    Any, Command, CommandPreparedStatementQuery, CommandStatementQuery, DoPutPreparedStatementResult,
+    DoPutUpdateResult, ProstMessageExt, TicketStatementQuery,
 };
 use arrow_flight::{
     Action, ActionType, Criteria, Empty, FlightData, FlightDescriptor, FlightEndpoint, FlightInfo,
@@ -18,10 +18,7 @@ use arrow_flight::{
 use arrow_ipc::writer::IpcWriteOptions;
 use arrow_schema::{Schema, SchemaRef};
 use futures_util::{Stream, StreamExt, stream};
-use longshore_core::{
-    CancelHandle, Connection, Deadline, Direct, Error, IfExists, Kind, Params, Query, Result, TableName,
-    Value,
-};
+use longshore_core::{CancelHandle, Connection, Deadline, Direct, Error, Kind, Params, Query, Result, Value};
 use longshore_source::sql::{Kind as TokenKind, SQLITE};
 use prost::Message;
 use tokio::sync::watch;
@@ -33,11 +30,10 @@ use crate::actions::{Options, parts_of};
 use crate::auth::{Caller, Role, Users};
 use crate::cursor::CursorStatement;
 use crate::engine::{Engine, Where};
-use crate::expiring::Expiring;
+use crate::expiring::{Expiring, Maker};
 use crate::log::Log;
 use crate::metadata::Question;
 use crate::parts::{self, Part, Pending, Quota};
-use crate::reading;
 use crate::results::{Guard, Messages, Running, of_batch, of_rows};
 use crate::status::{malformed, status, unknown};
 use crate::transport::stopped;
@@ -47,8 +43,12 @@ use crate::uploads::{self, Upload};
 pub(crate) const COOKIE: &str = "arrow_flight_session_id";
 /// The header that asks for a result in so many parts.
 const PARTS: &str = "longshore-parts";
+/// The header that names a call: a client that has left it says so again by `CancelFlightInfo`, as the answer may have been sent.
+const CALL: &str = "longshore-call";
 /// How often what has expired is dropped.
 const SWEEP: Duration = Duration::from_secs(1);
+/// How long a result whose client has gone waits for those whom it has given the tickets.
+const HANDED_OVER: Duration = Duration::from_secs(3);
 /// How long a statement waits for the one before it in its transaction, whose client has just left it.
 const BEFORE: Duration = Duration::from_secs(10);
 
@@ -98,6 +98,25 @@ pub(crate) struct Context {
     pub(crate) session: Option<String>,
     pub(crate) options: Options,
     pub(crate) peer: Option<SocketAddr>,
+    /// The name of the call.
+    pub(crate) call: Option<String>,
+}
+
+impl Context {
+    /// The call, as the maker of what its client will hold.
+    pub(crate) fn maker(&self, deadline: &Deadline) -> Maker {
+        Maker { cancel: deadline.cancel_handle(), name: self.call.clone(), peer: self.peer }
+    }
+}
+
+/// Ends what was held.
+fn end(results: Vec<Pending>, transactions: Vec<OpenTransaction>) {
+    for pending in results {
+        pending.cancel.cancel();
+    }
+    for transaction in transactions {
+        transaction.connection.close();
+    }
 }
 
 impl Shared {
@@ -125,7 +144,9 @@ impl Shared {
     }
 
     pub(crate) fn held(&self) -> usize {
-        self.results.len() + self.prepared.len() + self.transactions.len() + self.sessions.len()
+        let results = self.results.count(|pending| !pending.is_over());
+        let kept = self.prepared.len() + self.transactions.len() + self.sessions.len();
+        self.running.len() + results + kept
     }
 
     pub(crate) fn cancel_all(&self) {
@@ -134,12 +155,7 @@ impl Shared {
 
     /// Ends what clients hold.
     pub(crate) fn close(&self) {
-        for pending in self.results.drain() {
-            pending.cancel.cancel();
-        }
-        for transaction in self.transactions.drain() {
-            transaction.connection.close();
-        }
+        end(self.results.drain(), self.transactions.drain());
         self.writers.close();
         self.readers.close();
     }
@@ -153,17 +169,19 @@ impl Shared {
 
     /// Drops what no client has asked for in a long time.
     fn sweep(&self) {
-        for pending in self.results.expired(Pending::is_being_read) {
-            pending.cancel.cancel();
-        }
-        for transaction in self.transactions.expired(|each| each.connection.transaction().is_none()) {
-            transaction.connection.close();
-        }
+        let is_busy = |transaction: &OpenTransaction| transaction.connection.transaction().is_none();
+        end(self.results.expired(Pending::is_being_read), self.transactions.expired(is_busy));
         drop((
             self.prepared.expired(|_| false),
             self.savepoints.expired(|_| false),
             self.sessions.expired(|_| false),
         ));
+    }
+
+    /// Ends the transactions of a connection that is gone, for whose locks others may wait, and soon the results that no one reads.
+    pub(crate) fn left(&self, peer: SocketAddr) {
+        self.results.hurry(peer, HANDED_OVER);
+        end(Vec::new(), self.transactions.take_of(peer));
     }
 
     /// Who makes a call.
@@ -184,7 +202,8 @@ impl Shared {
         if let Some(parts) = metadata.get(PARTS) {
             options.parts = Some(parts_of(parts.to_str().unwrap_or_default())?);
         }
-        Ok(Context { caller, session, options, peer })
+        let call = metadata.get(CALL).and_then(|call| call.to_str().ok()).map(str::to_owned);
+        Ok(Context { caller, session, options, peer, call })
     }
 
     /// Where a statement of the caller's runs.
@@ -250,7 +269,15 @@ impl Shared {
     ) -> Result<T, Status> {
         let (guard, call) = (self.running.begin(), self.log.call(name, &context.caller.user));
         let (shared, context, deadline) = (self.clone(), context.clone(), self.deadline(&guard));
-        let done = tokio::task::spawn_blocking(move || work(&shared, &context, &deadline)).await;
+        let done = move || {
+            let done = work(&shared, &context, &deadline);
+            if deadline.cancel_handle().is_cancelled() {
+                // What it has made is no one's.
+                shared.sweep();
+            }
+            done
+        };
+        let done = tokio::task::spawn_blocking(done).await;
         guard.disarm();
         let done = done
             .unwrap_or_else(|_| Err(Status::internal("a defect of Longshore's server: please report it")));
@@ -281,7 +308,8 @@ impl Shared {
     /// Keeps a result for its readers.
     fn kept(&self, context: &Context, pending: Pending) -> Result<(SchemaRef, Vec<Ticket>), Status> {
         let (schema, count) = (pending.schema.clone(), pending.parts.len());
-        let handle = self.results.keep(&context.caller.user, pending).map_err(status)?;
+        let maker = Maker { cancel: pending.cancel.clone(), ..context.maker(&Deadline::never()) };
+        let handle = self.results.keep(&context.caller.user, pending, maker).map_err(status)?;
         Ok((schema, (1..=count).map(|part| ticket(&handle, part)).collect()))
     }
 
@@ -301,8 +329,13 @@ impl Shared {
         let parts = match parts {
             Some(count) if rows.batches.done().is_none() => {
                 let Limits { part_memory, part_disk, rows: most, .. } = self.limits;
-                parts::divided(rows, count, Quota { memory: part_memory, disk: part_disk, rows: most })
-                    .map_err(status)?
+                parts::divided(
+                    rows,
+                    count,
+                    Quota { memory: part_memory, disk: part_disk, rows: most },
+                    deadline,
+                )
+                .map_err(status)?
             }
             _ => vec![Part::Whole(rows)],
         };
@@ -395,11 +428,19 @@ impl Shared {
 
     /// Stops the statement whose result a ticket is of; whether it was there.
     pub(crate) fn cancel(&self, context: &Context, info: &FlightInfo) -> Result<bool, Status> {
+        let owner = &context.caller.user;
         let mut is_known = false;
+        if let Some(call) = &context.call {
+            let (results, transactions) =
+                (self.results.take_made(owner, call), self.transactions.take_made(owner, call));
+            drop((self.prepared.take_made(owner, call), self.sessions.take_made(owner, call)));
+            is_known = !(results.is_empty() && transactions.is_empty());
+            end(results, transactions);
+        }
         for ticket in info.endpoint.iter().filter_map(|endpoint| endpoint.ticket.as_ref()) {
             let Ok(Command::TicketStatementQuery(ticket)) = command(&ticket.ticket) else { continue };
             let (handle, _) = split_handle(&ticket.statement_handle)?;
-            if let Some(pending) = self.results.take(&context.caller.user, &handle) {
+            if let Some(pending) = self.results.take(owner, &handle) {
                 pending.cancel.cancel();
                 is_known = true;
             }
@@ -435,57 +476,6 @@ impl Shared {
             ));
         }
         Ok(open.pop())
-    }
-
-    /// Writes an upload into a table.
-    fn ingest(
-        &self,
-        context: &Context,
-        asked: CommandStatementIngest,
-        upload: Upload,
-        deadline: &Deadline,
-    ) -> Result<u64, Status> {
-        if context.caller.role == Role::Reader {
-            return Err(status(reading::refused()));
-        }
-        let transaction = asked.transaction_id.as_deref().map(handle_text).transpose()?;
-        if asked.temporary && transaction.is_none() {
-            // Any client may have the next statement of the session that it would be left in.
-            return Err(Status::failed_precondition(
-                "a temporary table is its session's: ingest it in a transaction, which has one of its own",
-            ));
-        }
-        let place = self.place(context, transaction.as_deref(), deadline)?;
-        let schema = upload.schema.ok_or_else(|| malformed("no rows were sent"))?;
-        let written = || {
-            if let Some(catalog) = asked.catalog.as_deref().filter(|catalog| !catalog.is_empty()) {
-                let current = place.current(deadline)?.catalog;
-                if current.as_deref().unwrap_or_default() != catalog {
-                    return Err(Error::new(
-                        Kind::NotSupported,
-                        format!("{catalog:?} is not the current catalog"),
-                    )
-                    .with_hint("leave the catalog out"));
-                }
-            }
-            let schema_name = match asked.schema.filter(|schema| !schema.is_empty()) {
-                _ if asked.temporary => Some(place.temporary_schema(deadline)?),
-                name => name,
-            };
-            let table = TableName { schema: schema_name, table: asked.table };
-            let (creates, exists) = asked
-                .table_definition_options
-                .map_or((0, 0), |definition| (definition.if_not_exist, definition.if_exists));
-            // The numbers of TableNotExistOption and TableExistsOption.
-            let if_exists = match (creates, exists) {
-                (_, 3) => IfExists::Replace,
-                (1, 2) if !place.has_table(&table, deadline)? => IfExists::Fail,
-                (_, 2) => IfExists::Append,
-                _ => IfExists::Fail,
-            };
-            place.write(table, if_exists, schema, upload.batches, deadline)
-        };
-        written().map_err(status)
     }
 
     /// Runs a statement for what it changes, with each set of the upload's parameters where there are some.

@@ -1,6 +1,6 @@
 //! Sockets: where the server listens, TLS, and how many connections there are.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -95,12 +95,12 @@ pub(crate) fn router(
 pub(crate) async fn serve(
     router: Router,
     listener: TcpListener,
-    connections: usize,
+    shared: Arc<Shared>,
     mut stopping: watch::Receiver<bool>,
 ) -> Result<(), tonic::transport::Error> {
     let (sender, incoming) = mpsc::channel(1);
     let until = stopping.clone();
-    tokio::spawn(accept(listener, Arc::new(Semaphore::new(connections)), sender, until));
+    tokio::spawn(accept(listener, shared, sender, until));
     let end = async move { stopped(&mut stopping).await };
     router.serve_with_incoming_shutdown(ReceiverStream::new(incoming), end).await
 }
@@ -113,17 +113,18 @@ pub(crate) async fn stopped(stopping: &mut watch::Receiver<bool>) {
 
 async fn accept(
     listener: TcpListener,
-    room: Arc<Semaphore>,
+    shared: Arc<Shared>,
     sender: mpsc::Sender<std::io::Result<Counted>>,
     mut stopping: watch::Receiver<bool>,
 ) {
+    let room = Arc::new(Semaphore::new(shared.limits.connections));
     loop {
         // One that is too many waits in the system's queue.
         let next = async {
             let permit = room.clone().acquire_owned().await.map_err(std::io::Error::other)?;
-            let (stream, _) = listener.accept().await?;
+            let (stream, peer) = listener.accept().await?;
             stream.set_nodelay(true)?;
-            std::io::Result::Ok(Counted { stream, _permit: permit })
+            std::io::Result::Ok(Counted { stream, peer, shared: shared.clone(), _permit: permit })
         };
         tokio::select! {
             () = stopped(&mut stopping) => return,
@@ -141,10 +142,22 @@ async fn accept(
     }
 }
 
-/// A connection, which counts for as long as it lives.
+/// A connection, which counts for as long as it lives; with it end the transactions that came by it.
 pub(crate) struct Counted {
     stream: TcpStream,
+    peer: SocketAddr,
+    shared: Arc<Shared>,
     _permit: OwnedSemaphorePermit,
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        let (shared, peer) = (self.shared.clone(), self.peer);
+        // Without a runtime the server ends, and with it all that is held.
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn_blocking(move || shared.left(peer));
+        }
+    }
 }
 
 impl Connected for Counted {

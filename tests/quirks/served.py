@@ -1,0 +1,96 @@
+"""Our own Flight SQL server in front of other sources, and our client for it."""
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import psutil
+import pytest
+
+import longshore
+from tests.cutter import http2_messages
+from tests.quirks import duckdb, postgresql, store
+from tests.quirks.quirks import Quirks, Refusal
+
+#: The servers by their ports.
+_SERVERS: dict[int, longshore.Server] = {}
+
+
+def _server(url: str) -> longshore.Server:
+    return _SERVERS[urlsplit(url).port or 0]
+
+
+def _runs(url: str, _marker: str) -> bool:
+    """Tell whether the server runs anything, or has the rest of it."""
+    return _server(url)._core.held > 0  # noqa: SLF001  what clients hold is told to tests alone
+
+
+def _sessions(url: str) -> int:
+    """Count what clients hold and their connections."""
+    server = _server(url)
+    sockets = psutil.Process().net_connections("tcp")
+    clients = sum(each.laddr.port == server.port and each.status == psutil.CONN_ESTABLISHED for each in sockets)
+    return clients + server._core.held  # noqa: SLF001
+
+
+def _served(quirks: Quirks, settings: str = "", **more: object) -> Quirks:
+    """Return the quirks of a source behind the server."""
+
+    @contextlib.contextmanager
+    def behind(request: pytest.FixtureRequest, directory: Path) -> Iterator[str]:
+        with quirks.place(request, directory) as url, longshore.serve(url, port=0) as server:
+            _SERVERS[server.port] = server
+            yield f"{server.url}/{settings}"
+
+    changed = {
+        "source": f"served_{quirks.source}",
+        # Flight SQL tells less of the catalogue, see `tests/flight_server`. A result of any query comes in parts.
+        "left_out": frozenset({"test_metadata", "test_warnings"}),
+        "place": behind,
+        "vendor": quirks.vendor or quirks.source,
+        "running": _runs,
+        "sessions": _sessions,
+        # Any setting will do: without TLS the scheme says it.
+        "plain": "?cookies=true",
+        "messages": http2_messages,
+        # The status that ends a stream is the last, after data in one frame or two; the client says that it goes.
+        "last_words": {"down": 40, "up": 1000},
+        "masks": (0xFF, 0x01),
+        "users": (),
+        "fills_partitions": False,
+        "cannot": {**{what: why for what, why in quirks.cannot.items() if what not in _CAN}, **_CANNOT},
+    }
+    return replace(quirks, **{**changed, **more})  # type: ignore[arg-type]
+
+
+#: What the server and its client can, whatever the source.
+_CAN = {"partitions of one snapshot", "a connection in a forked child", "a password", "a network"}
+_CANNOT = {
+    "partitions": Refusal("the server parts a result as it comes, not by a column's values"),
+    "partitions by a column": Refusal("the server parts a result as it comes, not by a column's values"),
+    "a temporary table for rows": Refusal("no temporary table for rows"),
+    "scripts": Refusal("one statement at a time"),
+    "writes over several connections": Refusal("writes over one connection", longshore.SerialWriteWarning),
+}
+
+#: What does not depend on what is served.
+_SAME = frozenset(
+    {"test_arguments", "test_copies", "test_dbapi", "test_dbapi_compliance", "test_forks", "test_frames_into_tables"}
+    | {"test_interruption", "test_metadata", "test_network", "test_secrets", "test_sessions", "test_streams"}
+    | {"test_tasks", "test_verbs", "test_warnings"}
+)
+
+DUCKDB = _served(duckdb.QUIRKS)
+# Its engine is the same.
+STORE = _served(store.QUIRKS, left_out=_SAME | {"test_cancel"})
+POSTGRESQL = _served(
+    postgresql.QUIRKS,
+    "?placeholders=$1",
+    running=postgresql.QUIRKS.running,
+    left_out=_SAME,
+    lists_see_one_snapshot=False,
+)
+
+ALL = (DUCKDB, STORE, POSTGRESQL)
