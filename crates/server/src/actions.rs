@@ -21,7 +21,8 @@ use tonic::{Response, Status};
 
 use crate::cursor::CursorStatement;
 use crate::engine::Where;
-use crate::service::{COOKIE, Context, OpenTransaction, Prepared, Replies, Service, Shared, handle_text};
+use crate::service::{Replies, Service};
+use crate::shared::{COOKIE, Context, OpenTransaction, Prepared, Shared, handle_text};
 use crate::status::{malformed, status, unknown};
 
 /// The most parts of a result.

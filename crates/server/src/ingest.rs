@@ -9,7 +9,7 @@ use tonic::Status;
 use crate::auth::Role;
 use crate::engine::{Ingestion, Where};
 use crate::reading;
-use crate::service::{Context, Shared, handle_text};
+use crate::shared::{Context, Shared, handle_text};
 use crate::status::{malformed, status};
 use crate::uploads::Upload;
 

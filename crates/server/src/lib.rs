@@ -14,6 +14,7 @@ mod parts;
 mod reading;
 mod results;
 mod service;
+mod shared;
 mod spill;
 mod status;
 mod transport;
@@ -29,7 +30,7 @@ use tokio::sync::watch;
 
 pub use crate::auth::{hashed, line_of};
 pub use crate::reading::read_only;
-use crate::service::Shared;
+use crate::shared::Shared;
 
 /// How long what runs may go on once the server is to end.
 const ENDING: Duration = Duration::from_secs(5);
@@ -119,7 +120,7 @@ impl Server {
         let (stop, stopping) = watch::channel(false);
         let (ended, stopped) = std::sync::mpsc::channel();
         let router = transport::router(place, message, &shared, &runtime)?;
-        runtime.spawn(service::sweep(shared.clone(), stopping.clone()));
+        runtime.spawn(shared::sweep(shared.clone(), stopping.clone()));
         let (log, served) = (shared.log, shared.clone());
         runtime.spawn(async move {
             let served = transport::serve(router, listener, served, stopping).await;

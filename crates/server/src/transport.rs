@@ -17,7 +17,8 @@ use tonic::codec::CompressionEncoding;
 use tonic::transport::server::{Connected, Router, TcpConnectInfo};
 use tonic::transport::{Certificate, Identity, Server, ServerTlsConfig};
 
-use crate::service::{Service, Shared};
+use crate::service::Service;
+use crate::shared::Shared;
 use crate::{Place, Tls};
 
 /// How often a silent client is asked whether it is there, and how long its answer may take.
