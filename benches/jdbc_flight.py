@@ -6,51 +6,28 @@ and its memory is handed over. Prints the figures as JSON, without those of the 
 
 import json
 import resource
-import subprocess
 import sys
-import tempfile
 import time
-from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pyarrow as pa
 
 from tests import installations
-from tests.servers import Missing, cache
 
 _FLAGS = ("-Xmx2g", "--add-opens=java.base/java.nio=ALL-UNNAMED")
 _BATCH = 65_536
-#: What the adapter needs, next to the driver, whose own Arrow has other names.
-_ADAPTER = """<project xmlns="http://maven.apache.org/POM/4.0.0">
-<modelVersion>4.0.0</modelVersion><groupId>benches</groupId><artifactId>jdbc</artifactId><version>1</version>
-<dependencies>
-{}
-</dependencies></project>
-""".format(
-    "\n".join(
-        f"<dependency><groupId>org.apache.arrow</groupId><artifactId>{name}</artifactId>"
-        f"<version>{installations.ARROW_JAVA}</version></dependency>"
-        for name in ("arrow-jdbc", "arrow-c-data", "arrow-memory-unsafe")
-    )
-)
+#: The adapter, next to the driver, whose own Arrow has other names.
+_ADAPTER = [
+    ("org.apache.arrow", name, installations.ARROW_JAVA, "")
+    for name in ("arrow-jdbc", "arrow-c-data", "arrow-memory-unsafe")
+]
 
 
 def jars() -> list[str]:
     """Return the class path, fetched from Maven Central once."""
     driver = installations.jar("org.apache.arrow", "flight-sql-jdbc-driver", installations.ARROW_JAVA)
-    target = cache() / f"arrow-jdbc-{installations.ARROW_JAVA}"
-    if not target.exists():
-        with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
-            Path(scratch, "pom.xml").write_text(_ADAPTER)
-            whole = Path(scratch, "whole")
-            plugin = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies"
-            mvn = installations.program("mvn", "maven")
-            done = subprocess.run([mvn, "-q", "-B", plugin, f"-DoutputDirectory={whole}"], cwd=scratch, check=False)
-            if done.returncode:
-                reason = "mvn could not fetch the adapter"
-                raise Missing(reason, "see that it can reach Maven Central")
-            whole.rename(target)
+    target = installations.jars("arrow-jdbc", installations.ARROW_JAVA, _ADAPTER)
     return [str(driver), *map(str, target.glob("*.jar"))]
 
 

@@ -24,30 +24,23 @@ DEFAULT_VERSION = "18"
 COPY_PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1"
 ARROW_GO = "v18.8.0"
 ARROW_JAVA = "18.3.0"
-#: What Apache's Flight SQL server in Java needs, which is a test of its own.
-_JAVA_FLIGHT = """<project xmlns="http://maven.apache.org/POM/4.0.0">
-<modelVersion>4.0.0</modelVersion><groupId>tests</groupId><artifactId>flight</artifactId><version>1</version>
-<dependencies>
-{}
-</dependencies></project>
-""".format(
-    "\n".join(
-        f"<dependency><groupId>{group}</groupId><artifactId>{artifact}</artifactId><version>{version}</version>"
-        f"{'<type>test-jar</type>' if is_test else ''}</dependency>"
-        for group, artifact, version, is_test in [
-            ("org.apache.arrow", "flight-sql", ARROW_JAVA, False),
-            ("org.apache.arrow", "flight-sql", ARROW_JAVA, True),
-            ("org.apache.arrow", "arrow-jdbc", ARROW_JAVA, False),
-            ("org.apache.arrow", "arrow-memory-netty", ARROW_JAVA, False),
-            ("org.apache.derby", "derby", "10.15.2.0", False),
-            ("org.apache.commons", "commons-dbcp2", "2.13.0", False),
-            ("commons-cli", "commons-cli", "1.9.0", False),
-            ("com.google.guava", "guava", "33.4.8-jre", False),
-            ("org.hamcrest", "hamcrest", "3.0", False),
-            ("org.slf4j", "slf4j-nop", "2.0.17", False),
-        ]
-    )
-)
+#: What Apache's Flight SQL server in Java needs, a test of its own: group, artifact, version, and what more there is.
+_JAVA_FLIGHT = [
+    ("org.apache.arrow", "flight-sql", ARROW_JAVA, ""),
+    ("org.apache.arrow", "flight-sql", ARROW_JAVA, "<type>test-jar</type>"),
+    ("org.apache.arrow", "arrow-jdbc", ARROW_JAVA, ""),
+    ("org.apache.arrow", "arrow-memory-netty", ARROW_JAVA, ""),
+    ("org.apache.derby", "derby", "10.15.2.0", ""),
+    ("org.apache.commons", "commons-dbcp2", "2.13.0", ""),
+    ("commons-cli", "commons-cli", "1.9.0", ""),
+    ("com.google.guava", "guava", "33.4.8-jre", ""),
+    ("org.hamcrest", "hamcrest", "3.0", ""),
+    ("org.slf4j", "slf4j-nop", "2.0.17", ""),
+]
+_PROJECT = """<project xmlns="http://maven.apache.org/POM/4.0.0">
+<modelVersion>4.0.0</modelVersion><groupId>tests</groupId><artifactId>jars</artifactId><version>1</version>
+<dependencies>{}</dependencies></project>
+"""
 #: How `pg_config --configure` tells that a feature was built in. Anything else that is needed is an extension.
 FEATURES = {"tls": ("--with-openssl", "--with-ssl=openssl"), "xml": ("--with-libxml",), "icu": ("--with-icu",)}
 
@@ -290,22 +283,31 @@ def go_flight() -> Path:
 @functools.cache
 def java_flight() -> str:
     """Return the classpath of Apache's Flight SQL server over Derby, from Maven Central."""
-    target = cache() / f"flight-sql-{ARROW_JAVA}"
+    program("java", "default-jre-headless")
+    return f"{jars('flight-sql', ARROW_JAVA, _JAVA_FLIGHT)}/*"
+
+
+def jars(name: str, version: str, artifacts: Iterable[tuple[str, str, str, str]]) -> Path:
+    """Return a folder with artifacts and all that they need, from Maven Central, fetched by `mvn` once."""
+    target = cache() / f"{name}-{version}"
     if not target.exists():
-        program("java", "default-jre-headless")
         with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
-            Path(scratch, "pom.xml").write_text(_JAVA_FLIGHT)
+            listed = (
+                f"<dependency><groupId>{group}</groupId><artifactId>{artifact}</artifactId><version>{which}</version>{more}</dependency>"
+                for group, artifact, which, more in artifacts
+            )
+            Path(scratch, "pom.xml").write_text(_PROJECT.format("".join(listed)))
             whole = Path(scratch, "whole")
             plugin = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies"
             done = run([program("mvn", "maven"), "-q", "-B", plugin, f"-DoutputDirectory={whole}"], cwd=scratch)
             if done.returncode:
                 first = done.stdout.decode(errors="replace").strip().partition("\n")[0]
-                reason = f"mvn could not fetch the Flight SQL server ({first[:200]})"
+                reason = f"mvn could not fetch {name} {version} ({first[:200]})"
                 raise Missing(reason, "see that it can reach Maven Central")
             for path in [whole, *whole.iterdir()]:
                 path.chmod(0o755 if path.is_dir() else 0o644)
             _move(whole, target)
-    return f"{target}/*"
+    return target
 
 
 def go() -> str:
