@@ -195,8 +195,16 @@ class _Link:
         with self.client, self.server, contextlib.suppress(OSError):
             alive = self._act("down") and self._act("up")
             while alive and self._open:
-                for source in select.select(self._open, [], [])[0]:
+                for source in self._readable():
                     alive = alive and self._pass_on(source)
+
+    def _readable(self) -> list[socket.socket]:
+        """Wait until there is something to read."""
+        waiting = select.poll()  # select.select() takes no descriptor above 1,023
+        for source in self._open:
+            waiting.register(source, select.POLLIN)
+        ready = {descriptor for descriptor, _ in waiting.poll()}
+        return [source for source in self._open if source.fileno() in ready]
 
     def interrupt(self) -> None:
         """End the connection, from another thread."""

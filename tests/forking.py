@@ -1,8 +1,11 @@
 """A forked child, and what it finds."""
 
+import faulthandler
+import gc
 import multiprocessing
 import os
 import signal
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -10,8 +13,12 @@ from typing import Any
 def answers(*uses: Callable[[], Any]) -> list[Any]:
     """Fork, and return what each use returned in the child, or the text of its error."""
     ours, theirs = multiprocessing.get_context("fork").Pipe()
+    # What earlier tests left, an engine of another library's perhaps, is not to be collected in the child.
+    gc.collect()
     child = os.fork()
     if child == 0:
+        gc.freeze()
+        faulthandler.dump_traceback_later(15, file=sys.__stderr__)
         # Nothing of pytest's may run in here.
         answered = []
         for use in uses:

@@ -79,7 +79,11 @@ def place_of(told: dict[str, str], *, plain: int, encrypted: int) -> Place:
 
 def is_open(connection: http.client.HTTPConnection | None) -> bool:
     """Whether a request can go over a connection that waits: one that the server has closed can be read from."""
-    return connection is not None and connection.sock is not None and not select.select([connection.sock], [], [], 0)[0]
+    if connection is None or connection.sock is None:
+        return False
+    waiting = select.poll()  # select.select() takes no descriptor above 1,023
+    waiting.register(connection.sock, select.POLLIN)
+    return not waiting.poll(0)
 
 
 def flag(value: str, name: str) -> bool:
