@@ -8,10 +8,24 @@ from longshore.shell import output, signals
 from longshore.shell.errors import ExitCode
 
 
+class _NoPandas:
+    """A finder by which there is no pandas, as the shell's process has no frames: `bench` reads in others.
+
+    pyarrow imports it with its first array, which takes half a second, in which an interruption may be lost.
+    """
+
+    @staticmethod
+    def find_spec(name: str, *_: object) -> None:
+        if name == "pandas":
+            message = "the shell does without pandas"
+            raise ModuleNotFoundError(message, name=name)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Do what the arguments say, those of the process by default, and return the exit code."""
     if arguments is None:
         output.prepare_streams()
+        sys.meta_path.insert(0, _NoPandas)
     try:
         # typer does without it, and the rest does not.
         importlib.import_module("rich")

@@ -12,6 +12,7 @@ import tempfile
 import time
 import uuid
 from collections.abc import Iterator, Sequence
+from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -137,7 +138,8 @@ def bench(
 
 def installed_frames() -> list[str]:
     """Return the frames whose library is installed, without importing it."""
-    return [name for name, library in LIBRARIES.items() if importlib.util.find_spec(library) is not None]
+    # The path itself, as the shell's process says that pandas is not there.
+    return [name for name, library in LIBRARIES.items() if PathFinder.find_spec(library) is not None]
 
 
 def measure_frames(

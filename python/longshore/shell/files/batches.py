@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, assert_never
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from longshore.duckdb.waiting import defer_interrupts
 from longshore.errors import DataError, InterfaceError, NotSupportedError
 from longshore.shell.files import FileLayout, Format
 from longshore.shell.files.csv import csv_columns, write_csv
@@ -103,9 +102,6 @@ def write_batches(stream: "Stream", layout: FileLayout, file: Any) -> int:
             yield batch
             count += batch.num_rows
 
-    # pyarrow imports pandas with its first array, and what is raised meanwhile may be lost.
-    with defer_interrupts():
-        pa.array([""])
     match layout.format:
         case Format.CSV:
             write_csv(batches(), stream.schema, file, layout.delimiter)
