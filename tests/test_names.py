@@ -217,9 +217,9 @@ def test_a_variable_that_is_not_set(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_connections_of_others_are_named_with_the_way_to_a_url() -> None:
-    connection = pymysql.Connection(host="127.0.0.1", password=SECRET, defer_connect=True)
+    connection: Any = pymysql.Connection(host="127.0.0.1", password=SECRET, defer_connect=True)
     with pytest.raises(longshore.InterfaceError, match=r"not pymysql\.connections\.Connection") as caught:
-        berths(connection)
+        longshore.connect(connection)
     assert "give the URL" in str(caught.value)
     assert SECRET not in str(caught.value)
 

@@ -22,6 +22,7 @@ __all__ = [
     "Hold",
     "Inquiry",
     "Knowledge",
+    "MySqlConnection",
     "Objects",
     "Plan",
     "Pool",
@@ -345,6 +346,12 @@ class SqliteConnection:
     def __new__(cls, connection: object) -> Self: ...
 
 @final
+class MySqlConnection:
+    """A client of MySQL's, by an object of ``longshore.sources``, whose socket the core speaks on."""
+
+    def __new__(cls, client: object) -> Self: ...
+
+@final
 class ArrowConnection:
     """A session of ``longshore.sources`` over a driver's connection of the caller's."""
 
@@ -436,7 +443,7 @@ def first_bytes(path: str) -> bytes | None:
 
 def describe(
     *,
-    source: Target | Pool | Connection | SqliteConnection | ArrowConnection,
+    source: Target | Pool | Connection | SqliteConnection | MySqlConnection | ArrowConnection,
     queries: Sequence[str],
     params: object,
     types: Mapping[str, Any],
@@ -445,7 +452,7 @@ def describe(
 ) -> Schema: ...
 def open_read(
     *,
-    source: Target | Pool | Connection | SqliteConnection | ArrowConnection,
+    source: Target | Pool | Connection | SqliteConnection | MySqlConnection | ArrowConnection,
     setup: Sequence[str],
     queries: Sequence[str],
     params: object,
@@ -461,14 +468,14 @@ def open_read(
 ) -> Reading: ...
 def parameters(
     *,
-    source: Target | Pool | Connection | SqliteConnection | ArrowConnection,
+    source: Target | Pool | Connection | SqliteConnection | MySqlConnection | ArrowConnection,
     statement: str,
     timeout: float | None,
     cancel_handle: CancelHandle,
 ) -> Schema: ...
 def table_schema(
     *,
-    source: Target | Pool | Connection | SqliteConnection | ArrowConnection,
+    source: Target | Pool | Connection | SqliteConnection | MySqlConnection | ArrowConnection,
     schema: str | None,
     table: str,
     timeout: float | None,
@@ -476,12 +483,12 @@ def table_schema(
 ) -> Schema: ...
 def tables(
     *,
-    source: Target | Pool | Connection | SqliteConnection | ArrowConnection,
+    source: Target | Pool | Connection | SqliteConnection | MySqlConnection | ArrowConnection,
     timeout: float | None,
     cancel_handle: CancelHandle,
 ) -> Reading: ...
 def objects(
-    source: Target | Pool | Connection | SqliteConnection | ArrowConnection,
+    source: Target | Pool | Connection | SqliteConnection | MySqlConnection | ArrowConnection,
     wait: Mapping[str, Any],
     *,
     depth: str,
@@ -492,7 +499,7 @@ def objects(
     column: str | None,
 ) -> Table: ...
 def statistics(
-    source: Target | Pool | Connection | SqliteConnection | ArrowConnection,
+    source: Target | Pool | Connection | SqliteConnection | MySqlConnection | ArrowConnection,
     wait: Mapping[str, Any],
     *,
     catalog: str | None,
@@ -501,23 +508,23 @@ def statistics(
     approximate: bool,
 ) -> Table: ...
 def current(
-    source: Target | Pool | Connection | SqliteConnection | ArrowConnection, wait: Mapping[str, Any]
+    source: Target | Pool | Connection | SqliteConnection | MySqlConnection | ArrowConnection, wait: Mapping[str, Any]
 ) -> tuple[str | None, str | None, str, str]: ...
 def table_types(
-    source: Target | Pool | Connection | SqliteConnection | ArrowConnection, wait: Mapping[str, Any]
+    source: Target | Pool | Connection | SqliteConnection | MySqlConnection | ArrowConnection, wait: Mapping[str, Any]
 ) -> list[str]: ...
 def has_table(
-    source: Target | Pool | Connection | SqliteConnection | ArrowConnection,
+    source: Target | Pool | Connection | SqliteConnection | MySqlConnection | ArrowConnection,
     wait: Mapping[str, Any],
     schema: str | None,
     table: str,
 ) -> bool: ...
 def temporary_schema(
-    source: Target | Pool | Connection | SqliteConnection | ArrowConnection, wait: Mapping[str, Any]
+    source: Target | Pool | Connection | SqliteConnection | MySqlConnection | ArrowConnection, wait: Mapping[str, Any]
 ) -> str: ...
 def partition(
     *,
-    source: Target | Pool | Connection | SqliteConnection | ArrowConnection,
+    source: Target | Pool | Connection | SqliteConnection | MySqlConnection | ArrowConnection,
     query: str,
     partition: Mapping[str, Any],
     timeout: float | None,

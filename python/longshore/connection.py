@@ -44,7 +44,14 @@ _OTHERS = (
     "sqlite3, DuckDB or ADBC"
 )
 
-Source = _core.Target | _core.Pool | _core.Connection | _core.SqliteConnection | _core.ArrowConnection
+Source = (
+    _core.Target
+    | _core.Pool
+    | _core.Connection
+    | _core.SqliteConnection
+    | _core.MySqlConnection
+    | _core.ArrowConnection
+)
 
 
 class _Session:
@@ -542,6 +549,16 @@ class Psycopg2Connection(Protocol):
         """Give settings of libpq's."""
 
 
+class PyMySQLConnection(Protocol):
+    """A connection of PyMySQL."""
+
+    def insert_id(self) -> Any:
+        """Give the number of the last new row."""
+
+    def thread_id(self) -> Any:
+        """Give the server's number of the connection."""
+
+
 ConnectionLike = Union[
     TargetLike,
     Connection,
@@ -552,6 +569,7 @@ ConnectionLike = Union[
     "DuckDBPyConnection",
     "ADBCConnection",
     Psycopg2Connection,
+    PyMySQLConnection,
     "Store",
 ]
 """A URL, the path of a SQLite or DuckDB file, ``env:NAME``, a ``sqlalchemy.URL``, a mapping of keywords (``host``,
@@ -636,7 +654,8 @@ def source(conn: object, *, creates: bool = False) -> Source:
         if is_open:
             sqlite3.begin(conn)
         return _core.SqliteConnection(conn if lender is None else sqlite3.Lent(conn, lender))
-    return _core.ArrowConnection(sources.adopt(conn, lender))
+    adopted = sources.adopt(conn, lender)
+    return (_core.MySqlConnection if sources.scheme(conn) == "mysql" else _core.ArrowConnection)(adopted)
 
 
 def is_connection(value: object) -> bool:

@@ -136,3 +136,14 @@ def test_compression_that_the_server_has_not(secure: Mysqld) -> None:
     assert "zstd" in str(error)
     error = failure(secure.url(compression="brotli"), longshore.InterfaceError)
     assert "compression" in str(error)
+
+
+def test_a_connection_of_pymysqls(secure: Mysqld) -> None:
+    with contextlib.closing(secure.client(ssl={"verify_mode": False, "check_hostname": False})) as client:
+        client.begin()
+        assert table(CIPHER, client)["Value"].to_pylist() != [""]
+        text = "é" * 300_000
+        assert table("SELECT :text AS text", client, params={"text": text})["text"].to_pylist() == [text]
+        with pytest.raises(longshore.TimeoutError):
+            table("SELECT sleep(60)", client, timeout=0.2)
+        assert table("SELECT 1 AS n", client)["n"].to_pylist() == [1]

@@ -2,13 +2,14 @@
 //! describes, is a source with every promise of the others.
 //!
 //! [`SqliteConnection`] is the one source that yields objects instead: a connection of Python's own module `sqlite3`. A client
-//! of PostgreSQL's, such as psycopg, hands on the bytes that the server has sent.
+//! of PostgreSQL's, such as psycopg, hands on the bytes that the server has sent, and one of MySQL's its socket: [`MySqlConnection`].
 //!
 //! A driver looks neither at a deadline nor at Ctrl-C, so each of its calls is made on a thread of its own while the caller's
 //! looks at both, and cancels.
 
 mod batches;
 mod call;
+mod mysql;
 mod postgresql;
 mod session;
 mod sink;
@@ -25,6 +26,7 @@ use crate::call::Handle;
 use crate::session::ArrowSession;
 
 pub use call::{Work, apart};
+pub use mysql::MySqlConnection;
 pub use session::ArrowConnection;
 pub use sqlite3::SqliteConnection;
 

@@ -315,7 +315,7 @@ impl ArrowConnection {
     pub fn source(&self, py: Python<'_>) -> Box<dyn Source> {
         let handle = Handle::new(self.0.clone_ref(py));
         Box::new(OneSession(move |deadline: &Deadline| {
-            Box::new(ArrowSession::new(handle.clone(), deadline)) as Box<dyn Session>
+            Ok(Box::new(ArrowSession::new(handle.clone(), deadline)) as Box<dyn Session>)
         }))
     }
 }

@@ -43,8 +43,8 @@ impl SqliteConnection {
     pub fn source(&self) -> Box<dyn Source> {
         let connection = self.0.clone();
         Box::new(OneSession(move |deadline: &Deadline| {
-            Box::new(SqliteSession { connection: connection.clone(), deadline: deadline.clone() })
-                as Box<dyn Session>
+            let session = SqliteSession { connection: connection.clone(), deadline: deadline.clone() };
+            Ok(Box::new(session) as Box<dyn Session>)
         }))
     }
 }

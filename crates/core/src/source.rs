@@ -65,9 +65,9 @@ pub struct Reservation {
 /// The one session over what its owner has opened: a read gets no further ones.
 pub struct OneSession<F>(pub F);
 
-impl<F: Fn(&Deadline) -> Box<dyn Session> + Send + Sync> Source for OneSession<F> {
+impl<F: Fn(&Deadline) -> Result<Box<dyn Session>> + Send + Sync> Source for OneSession<F> {
     fn reserve(&self, count: usize, deadline: &Deadline) -> Result<Reservation> {
-        let (first, factory) = ((self.0)(deadline), Arc::new(NoSessions));
+        let (first, factory) = ((self.0)(deadline)?, Arc::new(NoSessions));
         Ok(Reservation { first, lease: factory.clone(), factory, most: count, begins: false, is_own: true })
     }
 }

@@ -7,6 +7,7 @@ use longshore_core::{Deadline, Error, Result};
 use longshore_wire::{Inbox, Incoming, Socket};
 use ruzstd::decoding::StreamingDecoder;
 
+use crate::client::ClientSocket;
 use crate::packet::{self, FULL, broken};
 
 /// How a server's packets are packed.
@@ -21,6 +22,8 @@ pub(crate) enum Compression {
 pub(crate) enum Channel {
     Plain(Socket),
     Compressed(Box<Compressed>),
+    /// The socket of another client's connection.
+    Client(ClientSocket),
 }
 
 impl Channel {
@@ -33,13 +36,14 @@ impl Channel {
         let mut bytes = Vec::new();
         for command in commands {
             match self {
-                Self::Plain(_) => packet::append(command, 0, &mut bytes),
+                Self::Plain(_) | Self::Client(_) => packet::append(command, 0, &mut bytes),
                 Self::Compressed(compressed) => compressed.append(command, &mut bytes),
             }
         }
         match self {
             Self::Plain(socket) => socket.write_all(&bytes, deadline),
             Self::Compressed(compressed) => compressed.socket.write_all(&bytes, deadline),
+            Self::Client(socket) => socket.write_all(&bytes, deadline),
         }
     }
 
@@ -47,6 +51,7 @@ impl Channel {
     pub(crate) fn send_packets(&mut self, packets: &[u8], deadline: &Deadline) -> Result<()> {
         match self {
             Self::Plain(socket) => socket.write_all(packets, deadline),
+            Self::Client(socket) => socket.write_all(packets, deadline),
             Self::Compressed(_) => Err(Error::internal("packets without a frame")),
         }
     }
@@ -58,6 +63,7 @@ impl Incoming for Channel {
         match self {
             Self::Plain(socket) => socket.read(into, deadline),
             Self::Compressed(compressed) => compressed.read(into, deadline),
+            Self::Client(socket) => socket.read(into, deadline),
         }
     }
 }

@@ -16,6 +16,7 @@ use crate::temporal::Zone;
 pub(crate) use statements::FILE;
 
 mod cancel;
+mod client;
 pub(crate) mod statements;
 
 /// The time for what has to be done although the caller's own deadline may be over.
@@ -36,6 +37,11 @@ mod command {
     pub(super) const CLOSE: u8 = 0x19;
     pub(super) const SET_OPTION: u8 = 0x1b;
     pub(super) const RESET: u8 = 0x1f;
+
+    /// What has the server forget a prepared statement.
+    pub(super) fn close(statement: u32) -> Vec<u8> {
+        [[CLOSE].as_slice(), &statement.to_le_bytes()].concat()
+    }
 }
 
 /// What is still to come of the server's answer.
@@ -58,7 +64,10 @@ enum Exchange {
 /// A connection past its start-up.
 pub(crate) struct Connection {
     link: Link,
-    settings: Arc<Settings>,
+    /// What opens further connections; none where another client has opened this one.
+    settings: Option<Arc<Settings>>,
+    /// What is another client's.
+    lent: Option<client::Lent>,
     deadline: Deadline,
     pub(crate) sequence: Sequence,
     exchange: Exchange,
@@ -98,18 +107,22 @@ impl Connection {
     /// A connection whose session has the settings' time zone.
     pub(crate) fn open(settings: &Arc<Settings>, deadline: &Deadline) -> Result<Self> {
         let mut connection = Self::open_bare(settings, deadline)?;
-        connection.set_up()?;
+        connection.set_up(settings)?;
         Ok(connection)
     }
 
     /// A connection on which nothing has been set.
     pub(crate) fn open_bare(settings: &Arc<Settings>, deadline: &Deadline) -> Result<Self> {
-        let link = startup::open(settings, deadline)?;
+        Self::over(startup::open(settings, deadline)?, Some(settings), deadline)
+    }
+
+    fn over(link: Link, settings: Option<&Arc<Settings>>, deadline: &Deadline) -> Result<Self> {
         let mut connection = Self {
             status: link.done.status,
             warnings: 0,
             link,
-            settings: settings.clone(),
+            settings: settings.cloned(),
+            lent: None,
             deadline: deadline.clone(),
             sequence: Sequence::Next(0),
             exchange: Exchange::Idle,
@@ -117,7 +130,7 @@ impl Connection {
             is_status_unknown: false,
             is_transaction_lost: false,
             zone: Zone::Other,
-            database: settings.database.clone(),
+            database: settings.and_then(|settings| settings.database.clone()),
             closing: Vec::new(),
             table_lock: None,
             changes: 0,
@@ -129,23 +142,26 @@ impl Connection {
     }
 
     /// Sets what every session has.
-    fn set_up(&mut self) -> Result<()> {
-        self.run(&format!("SET time_zone = '{}'", self.settings.zone.text()))?;
-        self.zone = self.settings.zone;
-        if let Some(command) = self.settings.init_command.clone() {
-            self.run(&command).map_err(|error| error.within("the init-command"))?;
+    fn set_up(&mut self, settings: &Settings) -> Result<()> {
+        self.run(&format!("SET time_zone = '{}'", settings.zone.text()))?;
+        self.zone = settings.zone;
+        if let Some(command) = &settings.init_command {
+            self.run(command).map_err(|error| error.within("the init-command"))?;
         }
         Ok(())
     }
 
     /// The database that a further session would begin with.
     pub(crate) fn database(&self) -> Option<&str> {
-        self.settings.database.as_deref()
+        self.settings.as_ref()?.database.as_deref()
     }
 
     /// Another connection to the same server, which looks at the same deadline.
     pub(crate) fn another(&self) -> Result<Self> {
-        Self::open(&self.settings, &self.deadline)
+        match &self.settings {
+            Some(settings) => Self::open(settings, &self.deadline),
+            None => Err(Error::internal("a client's connection is one connection only")),
+        }
     }
 
     /// The session's time zone.
@@ -214,7 +230,7 @@ impl Connection {
     pub(crate) fn transaction(&self) -> Transaction {
         if self.is_transaction_lost {
             Transaction::Failed
-        } else if self.is_in_transaction() {
+        } else if self.is_in_transaction() || self.lent.is_some_and(|lent| lent.is_owners) {
             Transaction::Open
         } else {
             Transaction::None
@@ -253,7 +269,7 @@ impl Connection {
         }
         let mut commands: Vec<Vec<u8>> = Vec::with_capacity(1 + self.closing.len());
         for statement in self.closing.drain(..) {
-            commands.push([[command::CLOSE].as_slice(), &statement.to_le_bytes()].concat());
+            commands.push(command::close(statement));
         }
         // The answer's numbers go on from the command's.
         let packets = (1 + body.len()) / FULL + 1;
@@ -514,17 +530,19 @@ impl Connection {
         self.send(command::RESET, &[], Exchange::Answer)?;
         self.finish()?;
         self.is_transaction_lost = false;
-        self.return_to_database()?;
-        self.set_up()
+        let settings = self.settings.clone();
+        let settings = settings.ok_or_else(|| Error::internal("a client's connection is never like new"))?;
+        self.return_to_database(settings.database.as_deref())?;
+        self.set_up(&settings)
     }
 
     /// Goes back to the database that the session began in, which the server's own reset leaves as it is.
-    fn return_to_database(&mut self) -> Result<()> {
-        if self.database == self.settings.database {
+    fn return_to_database(&mut self, first: Option<&str>) -> Result<()> {
+        if self.database.as_deref() == first {
             return Ok(());
         }
-        if let Some(database) = self.settings.database.clone() {
-            return self.run(&format!("USE {}", quoted_name(&database)));
+        if let Some(database) = first {
+            return self.run(&format!("USE {}", quoted_name(database)));
         }
         // No statement leaves a database.
         self.is_dead = true;
@@ -539,6 +557,9 @@ impl Connection {
 
 impl Drop for Connection {
     fn drop(&mut self) {
+        if let Some(lent) = self.lent.take() {
+            return self.give_back(lent);
+        }
         // The status of an idle connection does not matter any more.
         self.is_status_unknown = false;
         if !self.stop() {

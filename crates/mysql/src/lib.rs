@@ -2,6 +2,7 @@
 
 mod authentication;
 mod channel;
+mod client;
 mod connection;
 mod decode;
 mod dialect;
@@ -24,4 +25,5 @@ mod temporal;
 mod types;
 mod write;
 
+pub use client::{Client, Greeted, adopt};
 pub use driver::MySql;

@@ -18,6 +18,7 @@ pub(crate) mod capability {
     pub(crate) const SSL: u64 = 1 << 11;
     pub(crate) const TRANSACTIONS: u64 = 1 << 13;
     pub(crate) const SECURE_CONNECTION: u64 = 1 << 15;
+    pub(crate) const MULTI_STATEMENTS: u64 = 1 << 16;
     pub(crate) const MULTI_RESULTS: u64 = 1 << 17;
     pub(crate) const PS_MULTI_RESULTS: u64 = 1 << 18;
     pub(crate) const PLUGIN_AUTH: u64 = 1 << 19;

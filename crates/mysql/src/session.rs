@@ -63,6 +63,9 @@ const SILENT: &[&str] = &[
     "load",
 ];
 
+/// Why a read over a client's connection is not split.
+const ONE_CONNECTION: &str = "a client's connection is one connection: give the URL";
+
 /// How many prepared queries a session keeps, and how long their texts are.
 const KEPT: usize = 8;
 const KEPT_TEXT: usize = 4096;
@@ -82,13 +85,11 @@ pub(crate) struct MySqlSession {
 impl MySqlSession {
     pub(crate) fn open(target: &Target, deadline: &Deadline) -> Result<Self> {
         let settings = Arc::new(Settings::resolve(target)?);
-        Ok(Self {
-            connection: Connection::open(&settings, deadline)?,
-            shared_snapshot: None,
-            is_scripted: false,
-            kept: Vec::new(),
-            kept_at: 0,
-        })
+        Connection::open(&settings, deadline).map(Self::over)
+    }
+
+    pub(crate) fn over(connection: Connection) -> Self {
+        Self { connection, shared_snapshot: None, is_scripted: false, kept: Vec::new(), kept_at: 0 }
     }
 
     pub(crate) fn statement<'a>(&self, query: &'a Query) -> Result<Numbered<'a>> {
@@ -346,6 +347,13 @@ impl MySqlSession {
             )
             .with_hint("give the time zone in the URL: time-zone=+02:00"));
         }
+        if self.connection.is_clients() && sets_charset(text, self.connection.escapes()) {
+            return Err(Error::new(
+                Kind::NotSupported,
+                "the client's session would have another character set",
+            )
+            .with_hint("leave it at utf8mb4: texts would arrive changed"));
+        }
         Ok(())
     }
 
@@ -440,6 +448,13 @@ fn is_keepable(text: &str, escapes: bool) -> bool {
     text.len() <= KEPT_TEXT
         && !text.contains('@')
         && starts_with(text, escapes, &["select", "with", "values", "table"])
+}
+
+/// Whether a statement changes the session's character set, of which a client's connection is not told.
+fn sets_charset(text: &str, escapes: bool) -> bool {
+    let lower = text.to_ascii_lowercase();
+    starts_with(text, escapes, &["set"])
+        && ["names", "charset", "character"].iter().any(|word| lower.contains(word))
 }
 
 /// Whether the statement's first word is one of these.
@@ -539,8 +554,12 @@ impl Session for MySqlSession {
         self.connection.set_deadline(deadline.clone());
     }
 
+    fn begin_unsplit(&mut self) -> Result<()> {
+        self.connection.begin_snapshot()
+    }
+
     fn splitting(&mut self) -> Result<&mut dyn Splitting, String> {
-        Ok(self)
+        if self.connection.is_clients() { Err(ONE_CONNECTION.into()) } else { Ok(self) }
     }
 
     fn preparing(&mut self) -> Result<&mut dyn Preparing, String> {

@@ -68,6 +68,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<server::FlightServer>()?;
     module.add_class::<source::PyTarget>()?;
     module.add_class::<longshore_arrow_source::SqliteConnection>()?;
+    module.add_class::<longshore_arrow_source::MySqlConnection>()?;
     module.add_class::<longshore_arrow_source::ArrowConnection>()?;
     module.add_class::<source::PyPool>()?;
     module.add_class::<source::PyHold>()?;

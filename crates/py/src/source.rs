@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use longshore_arrow_source::{ArrowConnection, SqliteConnection};
+use longshore_arrow_source::{ArrowConnection, MySqlConnection, SqliteConnection};
 use longshore_core::{
     Connection, Decimals, Delivery, Direct, Error, Hold, Kind, Params, Partitions, Pool, Progress, Query,
     ReadOptions, Request, Result, Source, Transaction,
@@ -330,6 +330,9 @@ pub(crate) fn source(given: &Bound<'_, PyAny>) -> PyResult<Box<dyn Source>> {
         return Ok(Box::new(pool.get().0.clone()));
     }
     if let Ok(connection) = given.cast::<SqliteConnection>() {
+        return Ok(connection.get().source());
+    }
+    if let Ok(connection) = given.cast::<MySqlConnection>() {
         return Ok(connection.get().source());
     }
     if let Ok(connection) = given.cast::<ArrowConnection>() {

@@ -45,6 +45,7 @@ _CONNECTIONS = {
     ("sqlalchemy.ext.asyncio.engine", "AsyncConnection"): "sqlalchemy",
     ("sqlite3", "Connection"): "sqlite3",
     ("psycopg2.extensions", "connection"): "psycopg2",
+    ("pymysql.connections", "Connection"): "pymysql",
     ("longshore.store", "Store"): "store",
 }
 
@@ -155,10 +156,9 @@ def scheme(value: object) -> str:
     return name
 
 
-def adopt(value: object, lender: object = None) -> "DriverSession":
+def adopt(value: object, lender: object = None) -> Any:
     """Give a session over a driver's own connection, which may be lent for us alone."""
-    session: DriverSession = _adopter(value).adopt(value, lender)
-    return session
+    return _adopter(value).adopt(value, lender)
 
 
 def refuse_shared(source: object, target: object) -> None:

@@ -37,9 +37,11 @@ _NAMED = {"host": "host", "username": "user", "database": "dbname"}
 _ENGINE = "create_engine.<locals>.connect"
 
 #: Those whose connections can be read and written through.
-_DRIVERS = {"psycopg", "psycopg2", "pysqlite", "longshore"}
+_DRIVERS = {"psycopg", "psycopg2", "pymysql", "pysqlite", "longshore"}
 #: What begins a transaction, as any statement does.
 _BEGIN = {"sqlite": "SELECT 1", "postgresql": "SHOW transaction_isolation"}
+#: A bit of MySQL's status.
+_IN_TRANSACTION = 1
 _OPEN = "a transaction is open on it"
 _CONNECTED = "give a connection of it, engine.connect(), and commit there"
 _ALONE = "the connection is in autocommit: each statement of ours would be for itself"
@@ -127,7 +129,7 @@ def _lent(engine: Engine) -> Resolved:
         connection = engine.connect()
     lender, driver = Lender(connection), connection.connection.driver_connection
     try:
-        if name == "sqlite" and getattr(driver, "in_transaction", False):
+        if (name == "sqlite" and getattr(driver, "in_transaction", False)) or _has_begun(driver):
             _refuse("a transaction is open on the connection that the engine lends")
         if name != "sqlite":
             _not_in_autocommit(connection, driver)
@@ -152,6 +154,11 @@ def _not_in_autocommit(connection: Connection, driver: Any) -> None:
 def _level(connection: Connection) -> object:
     told = connection.get_execution_options().get("isolation_level")
     return told or getattr(connection.dialect, "_on_connect_isolation_level", None)
+
+
+def _has_begun(driver: Any) -> bool:
+    """Whether the server of pymysql's has told of a transaction."""
+    return bool(getattr(driver, "server_status", 0) & _IN_TRANSACTION)
 
 
 def _is_idle(driver: Any) -> bool:

@@ -8,6 +8,7 @@ use longshore_core::{Deadline, PasswordSource, Result};
 use longshore_source::rows::VIOLATION;
 
 use super::{Connection, Exchange, cleanup, command};
+use crate::channel::Channel;
 use crate::dialect::literal;
 use crate::message;
 use crate::settings::Settings;
@@ -74,13 +75,20 @@ impl Connection {
         if statements.is_empty() || self.check_owner().is_err() {
             return;
         }
+        let thread = self.link.greeting.thread;
+        if let Channel::Client(socket) = &self.link.channel {
+            let kill = format!("KILL CONNECTION {thread}");
+            let _ = socket.client.run_elsewhere([vec![kill], statements].concat());
+            return;
+        }
+        let Some(settings) = &self.settings else { return };
         // Asked for here: a thread of its own may outlive what gives the password.
-        let Ok(password) = self.settings.password.as_ref().map(|source| source.password()).transpose() else {
+        let Ok(password) = settings.password.as_ref().map(|source| source.password()).transpose() else {
             return;
         };
         let password = password.map(|secret| Arc::new(secret) as Arc<dyn PasswordSource>);
-        let settings = Arc::new(Settings { password, ..Settings::clone(&self.settings) });
-        let (lost, lock) = (self.link.greeting.thread, self.table_lock.clone());
+        let settings = Arc::new(Settings { password, ..Settings::clone(settings) });
+        let (lost, lock) = (thread, self.table_lock.clone());
         let (done, ended) = mpsc::channel::<()>();
         let undo = move || -> Result<()> {
             let _done = done;
@@ -110,9 +118,13 @@ impl Connection {
 
     /// Has the server stop the session's statement; returns when the request has been delivered.
     fn kill(&self) -> Result<()> {
-        let mut other = Self::open_bare(&self.settings, &cleanup())?;
+        let kill = format!("KILL QUERY {}", self.link.greeting.thread);
+        if let Channel::Client(socket) = &self.link.channel {
+            return socket.client.run_elsewhere(vec![kill]);
+        }
+        let Some(settings) = &self.settings else { return Ok(()) };
         // Answered once the session has been told: later, it could hit the session's next statement.
-        other.run(&format!("KILL QUERY {}", self.link.greeting.thread))
+        Self::open_bare(settings, &cleanup())?.run(&kill)
     }
 
     /// A request to stop may have come when nothing ran any more: it must not hit the next statement.

@@ -117,7 +117,7 @@ impl Connection {
     }
 
     /// Has the server take several statements in one text, or one.
-    fn take_several(&mut self, several: bool) -> Result<()> {
+    pub(super) fn take_several(&mut self, several: bool) -> Result<()> {
         self.send(command::SET_OPTION, &u16::from(!several).to_le_bytes(), Exchange::Answer)?;
         let length = self.receive()?;
         match self.payload(length).first() {

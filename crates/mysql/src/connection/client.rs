@@ -1,0 +1,106 @@
+//! A connection that another client has opened, from when its socket is lent until it is given back.
+
+use std::time::Duration;
+
+use longshore_core::{Deadline, Error, Result};
+use longshore_wire::Inbox;
+
+use super::{Connection, cleanup, command};
+use crate::channel::Channel;
+use crate::client::{ClientSocket, Greeted};
+use crate::message::{Done, capability, status};
+use crate::startup::{Greeting, Link};
+use crate::temporal::Zone;
+
+const SETTINGS: &str = "SELECT @@character_set_client, @@character_set_connection, @@character_set_results, \
+                        @@time_zone, @@system_time_zone, DATABASE()";
+
+/// What a client's session has that is ours while we have its socket.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lent {
+    /// Whether statements are parts of its owner's transaction, which may begin with the first of them.
+    pub(super) is_owners: bool,
+    /// Whether each statement was no transaction of its own before.
+    was_chained: bool,
+    /// Whether a text may be several statements.
+    takes_several: bool,
+}
+
+impl Connection {
+    /// A client's connection, which waits for the next command.
+    pub(crate) fn adopt(socket: ClientSocket, greeted: Greeted, deadline: &Deadline) -> Result<Self> {
+        let link = Link {
+            channel: Channel::Client(socket),
+            inbox: Inbox::new(),
+            capabilities: greeted.capabilities,
+            greeting: Greeting { thread: greeted.thread, ..Greeting::default() },
+            done: Done { status: greeted.status, ..Done::default() },
+        };
+        let mut connection = Self::over(link, None, deadline)?;
+        let mut lent = Lent {
+            is_owners: !greeted.is_for_us,
+            was_chained: greeted.is_for_us && greeted.status & status::COMMITS_EACH == 0,
+            takes_several: false,
+        };
+        connection.lent = Some(lent);
+        connection.note_settings()?;
+        if lent.was_chained {
+            connection.run("SET autocommit = 1")?;
+        }
+        if greeted.capabilities & capability::MULTI_STATEMENTS != 0 {
+            lent.takes_several = true;
+            connection.lent = Some(lent);
+            connection.take_several(false)?;
+        }
+        Ok(connection)
+    }
+
+    /// Learns what the session has been told, of which a client tells nothing.
+    fn note_settings(&mut self) -> Result<()> {
+        let row = self.rows(SETTINGS)?.into_iter().next().unwrap_or_default();
+        let mut cells = row.into_iter();
+        for name in ["character_set_client", "character_set_connection", "character_set_results"] {
+            let value = cells.next().flatten().unwrap_or_default();
+            if value != "utf8mb4" {
+                return Err(Error::interface(format!("the session's {name} is {value:?}")).with_hint(
+                    "connect with charset=utf8mb4, in which texts are read and written, or run SET NAMES utf8mb4",
+                ));
+            }
+        }
+        let (zone, system) = (cells.next().flatten(), cells.next().flatten());
+        let zone = if zone.as_deref() == Some("SYSTEM") { system } else { zone };
+        self.zone = Zone::of_server(zone.as_deref().unwrap_or_default());
+        self.database = cells.next().flatten();
+        Ok(())
+    }
+
+    /// Whether the socket is a client's, which has one connection.
+    pub(crate) fn is_clients(&self) -> bool {
+        self.lent.is_some()
+    }
+
+    /// Gives a client its socket back, on which the server waits for the next command; otherwise nothing can follow on it.
+    pub(super) fn give_back(&mut self, lent: Lent) {
+        self.deadline = cleanup();
+        let is_usable = self.stop() && self.undo_settings(lent).is_ok();
+        let status = is_usable.then_some(self.status);
+        if let Channel::Client(socket) = &mut self.link.channel {
+            socket.client.take_back(status);
+        }
+    }
+
+    fn undo_settings(&mut self, lent: Lent) -> Result<()> {
+        if lent.takes_several {
+            self.take_several(true)?;
+        }
+        if lent.was_chained {
+            self.run("SET autocommit = 0")?;
+        }
+        let closed: Vec<_> = self.closing.drain(..).map(command::close).collect();
+        if closed.is_empty() {
+            return Ok(());
+        }
+        // The server has no answer to that.
+        self.link.channel.send(&closed, &Deadline::never().at_most(Duration::from_secs(1)))
+    }
+}

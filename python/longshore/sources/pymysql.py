@@ -1,0 +1,124 @@
+"""A pymysql connection of the caller's: the core speaks on its socket, in its session."""
+
+import contextlib
+import copy
+from typing import Any
+
+import pymysql
+from pymysql.constants import SERVER_STATUS
+
+from longshore import errors
+from longshore.errors import InterfaceError, OperationalError
+
+_BUSY = "let its statement end, or close the stream that reads through it"
+_ALONE = "the connection is in autocommit: each statement of ours would be for itself"
+_BEGUN = "begin a transaction on it, as with connection.begin(), or give the URL"
+#: Seconds of a wait, after which the deadline is asked.
+_SLICE = 0.05
+#: Seconds for what another connection is for.
+_ELSEWHERE = 2
+
+
+def scheme(_connection: object) -> str:
+    """Give the scheme of MySQL."""
+    return "mysql"
+
+
+def adopt(connection: Any, lender: object = None) -> "Client":
+    """Give what lends the socket of a connection of the caller's, which stays open."""
+    return Client(connection, lender)
+
+
+class Client:
+    """One connection. While its socket is lent, pymysql's own statements are refused.
+
+    Whoever has the connection ends its transaction. One that an engine has lent goes back once nothing has it.
+    """
+
+    def __init__(self, connection: Any, lender: Any) -> None:
+        """Keep both."""
+        self._connection, self._lender = connection, lender
+        self._socket: Any = None
+
+    def lend(self) -> tuple[int, int, int, bool]:
+        """Lend the socket: what client and server can do, the thread, the status, and whether it is for us alone."""
+        connection = self._connection
+        if not connection.open:
+            raise InterfaceError("the pymysql connection is closed", hint="connect again")
+        result = connection._result
+        is_reading = result is not None and (result.unbuffered_active or result.has_next)
+        if is_reading or "_execute_command" in vars(connection):
+            raise InterfaceError(f"the pymysql connection is busy\nHint: {_BUSY}", hint=_BUSY)
+        status = connection.server_status
+        is_alone = status & SERVER_STATUS.SERVER_STATUS_AUTOCOMMIT and not status & SERVER_STATUS.SERVER_STATUS_IN_TRANS
+        if self._lender is None and is_alone:
+            raise InterfaceError(f"{_ALONE}\nHint: {_BEGUN}", hint=_BEGUN)
+        self._socket = connection._sock
+        self._timeout = self._socket.gettimeout()
+        self._socket.settimeout(_SLICE)
+        connection._execute_command = _refuse  # what all of its statements go through
+        capabilities = connection.client_flag & connection.server_capabilities
+        return capabilities, connection.thread_id(), status, self._lender is not None
+
+    def receive(self, size: int) -> bytes | None:
+        """Receive some bytes; None where nothing has come for a while."""
+        try:
+            received: bytes = self._socket.recv(size)
+        except TimeoutError:
+            return None
+        except OSError as error:
+            raise _lost(error) from None
+        return received
+
+    def send(self, data: bytes) -> int | None:
+        """Send some of the bytes; None where none could be sent for a while."""
+        try:
+            sent: int = self._socket.send(data)
+        except TimeoutError:
+            return None
+        except OSError as error:
+            raise _lost(error) from None
+        return sent
+
+    def run_elsewhere(self, statements: list[str]) -> None:
+        """Run statements over another connection, which is opened as this one was."""
+        other = copy.copy(self._connection)
+        del other._execute_command  # the refusal
+        other._result = other._sock = other._rfile = other.init_command = None
+        other.connect_timeout = other._read_timeout = other._write_timeout = _ELSEWHERE
+        try:
+            other.connect()
+        except pymysql.Error as error:
+            raise OperationalError(f"another connection cannot be opened: {error}") from None
+        try:
+            for statement in statements:
+                # One that fails had nothing to end, or to undo.
+                with contextlib.suppress(pymysql.Error):
+                    other.query(statement)
+        finally:
+            other.close()
+
+    def take_back(self, status: int | None) -> None:
+        """Take the socket back, with the server's status; without it, nothing can follow on it."""
+        connection, self._socket = self._connection, None
+        del connection._execute_command  # the refusal
+        if status is None or not connection.open:
+            connection._force_close()  # close() would speak to the server
+            return
+        connection._sock.settimeout(self._timeout)
+        connection._result, connection.server_status = None, status
+
+    def __del__(self) -> None:
+        """Give a connection back to the engine that has lent it."""
+        if self._lender is not None:
+            with contextlib.suppress(errors.Error):
+                self._lender.close()
+
+
+def _refuse(*_command: object) -> None:
+    message = f"a stream of Longshore's reads through the connection\nHint: {_BUSY}"
+    raise pymysql.ProgrammingError(message)
+
+
+def _lost(error: OSError) -> OperationalError:
+    return OperationalError(f"the connection to the server is lost: {error}", hint="connect again")
