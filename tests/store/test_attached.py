@@ -1,6 +1,7 @@
 """A store in ``sql(attach=)``, and older versions by URL."""
 
 import datetime as dt
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,10 @@ import pyarrow as pa
 import pytest
 
 import longshore
+from longshore.duckdb.instance import Instance
 from longshore.duckdb.remote.store import StoreSource
+from longshore.sources.store import Session
+from tests.quirks.store import QUIRKS
 
 TRADES = pa.table({"day": range(1000), "sym": ["A", "B"] * 500, "px": [float(at) for at in range(1000)]})
 
@@ -160,6 +164,27 @@ def test_older_versions_by_url(store: longshore.Store, tmp_path: Path) -> None:
     keywords = {"scheme": "store", "database": str(tmp_path / "lake"), "version": before.version}
     assert longshore.read_sql("SELECT count(*) AS n FROM t", keywords)["n"].tolist() == [2]
     assert len(store["t"]) == 1
+
+
+def test_a_query_that_is_given_up_before_the_engine_has_started_ends(
+    store: longshore.Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    may_start, has_ended, close = threading.Event(), threading.Event(), Session.close
+
+    def start_late(options: longshore.Options) -> Instance:
+        may_start.wait()
+        return Instance(options)
+
+    def close_and_tell(session: Session) -> None:
+        close(session)
+        has_ended.set()
+
+    monkeypatch.setattr("longshore.sources.store.Instance", start_late)
+    monkeypatch.setattr(Session, "close", close_and_tell)
+    with pytest.raises(longshore.TimeoutError):
+        longshore.read_sql(QUIRKS.computing, url_of(store), timeout=0.1)
+    may_start.set()
+    assert has_ended.wait(20)
 
 
 @pytest.mark.parametrize(

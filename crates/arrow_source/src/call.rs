@@ -137,31 +137,39 @@ impl Handle {
         })
     }
 
-    /// Leaves work to the driver that has not stopped yet. One that cannot be told to keeps the session.
+    /// Leaves work to the driver that has not stopped yet, and has it stop: what was cancelled before it had begun goes on.
+    /// One that cannot be told to keeps the session.
     pub(crate) fn leave(&self, work: Work) {
-        *locked(&self.left) = Some(work);
+        let handle = self.clone();
+        let stopping = move || {
+            while work.recv_timeout(AGAIN) == Err(RecvTimeoutError::Timeout) && handle.cancel() {}
+            let _ = work.recv();
+        };
         if !self.cancel() {
             self.lose();
         }
+        *locked(&self.left) = Some(begin(stopping));
     }
 
     fn await_left(&self, deadline: &Deadline) -> Result<()> {
         let Some(work) = locked(&self.left).take() else { return Ok(()) };
         let since = Instant::now();
         while work.recv_timeout(AGAIN) == Err(RecvTimeoutError::Timeout) {
-            self.cancel();
-            if let Err(error) = deadline.check() {
+            if let Err(error) = deadline.check().and_then(|()| self.give_up_late(since)) {
                 *locked(&self.left) = Some(work);
                 return Err(error);
             }
-            if since.elapsed() >= STOPPING {
-                self.leave(work);
-                self.lose();
-                return Err(Error::operational("the driver has not stopped the statement before")
-                    .with_hint("connect again"));
-            }
         }
         Ok(())
+    }
+
+    /// Fails, and gives the session up, where its driver has been waited for too long.
+    fn give_up_late(&self, since: Instant) -> Result<()> {
+        if since.elapsed() < STOPPING {
+            return Ok(());
+        }
+        self.lose();
+        Err(Error::operational("the driver has not stopped the statement before").with_hint("connect again"))
     }
 
     /// Has the driver stop, from any thread. Returns whether it has taken the request.
@@ -201,7 +209,7 @@ impl Handle {
         let (object, left) = (self.object.clone(), locked(&self.left).take());
         let is_busy = left.is_some();
         let ending = begin(move || {
-            // It was told to stop, and sends nothing: it ends.
+            // It is told to stop, and sends nothing: it ends.
             let _ = left.map(|work| work.recv());
             let _ = attached(|py| object.bind(py).call_method0("close").map(drop));
         });
