@@ -5,7 +5,6 @@ import gc
 import multiprocessing
 import os
 import signal
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -18,7 +17,7 @@ def answers(*uses: Callable[[], Any]) -> list[Any]:
     child = os.fork()
     if child == 0:
         gc.freeze()
-        faulthandler.dump_traceback_later(15, file=sys.__stderr__)
+        faulthandler.dump_traceback_later(15, file=2)
         # Nothing of pytest's may run in here.
         answered = []
         for use in uses:
