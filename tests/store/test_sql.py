@@ -4,6 +4,7 @@ import datetime as dt
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pyarrow as pa
 import pytest
@@ -294,6 +295,19 @@ def test_a_wait_for_another_writer_ends(lake: Path, session: longshore.Connectio
             other.execute("UPDATE boats SET tons = 8")
         assert refused.value.sqlstate == "55P03"
         session.execute("ROLLBACK")
+
+
+def test_tables_that_were_being_made_when_a_statement_ended(
+    lake: Path, session: longshore.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = Session(_core.Store.open(lake))
+    monkeypatch.setattr(other.mirror, "columns", Mock(side_effect=longshore.OperationalError("the deadline")))
+    with pytest.raises(longshore.OperationalError):
+        other.rows("SELECT count(*) FROM boats")
+    monkeypatch.undo()
+    assert other.rows("SELECT count(*) FROM boats") == [(3,)]
+    assert rows(session) == ROWS
+    other.close()
 
 
 TYPES = {

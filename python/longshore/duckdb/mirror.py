@@ -197,6 +197,8 @@ class Mirror:
                 del self._tables[key]
         for key, (table, mark) in tables.items():
             if key not in self._tables:
+                # One that was being made when a deadline ended it.
+                self.connection.execute(f"DROP TABLE IF EXISTS {shadow(table.name)}")
                 self._make(table)
                 self._tables[key] = Table(table, mark, self.columns(table.name), is_plain(table.schema))
             self._tables[key].stored = table

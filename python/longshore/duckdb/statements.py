@@ -3,6 +3,7 @@
 Only what stands outside of parentheses is looked at; the engine reads all of every text that is made here.
 """
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -21,6 +22,10 @@ ROWS = "longshore_rows"
 _QUERY = {"select", "with", "values", "from", "table", "("}
 _OPENING = {"(", "[", "{"}
 _CLOSING = {")", "]", "}"}
+
+#: A letter for each token of a query of a whole table: ``SELECT * FROM main.t;`` is ``S*Fi.i;``.
+_WHOLE = re.compile(r"(?:(?:S(?P<columns>\*|i(?:,i)*))?F|T)(?P<schema>i\.)?(?P<table>i);*")
+_LETTERS = {"select": "S", "from": "F", "table": "T"} | {sign: sign for sign in "*,.;"}
 
 
 class Token(NamedTuple):
@@ -111,6 +116,33 @@ def names_in(text: str) -> set[str]:
             found.add(fold_name(_unquoted(each.text)))
         before = each
     return found
+
+
+class WholeTable(NamedTuple):
+    """A query of all rows of one table."""
+
+    table: str
+    #: None for all.
+    columns: list[str] | None
+
+    @classmethod
+    def of(cls, text: str) -> "WholeTable | None":
+        """Read ``SELECT * FROM t``, ``SELECT a, b FROM t``, ``FROM t`` and ``TABLE t``; None for any other statement.
+
+        >>> WholeTable.of('SELECT a, "B" FROM main.t;')
+        WholeTable(table='t', columns=['a', 'B'])
+        >>> WholeTable.of("SELECT a FROM t WHERE a > 1")
+        """
+        found = tokens(text)
+        letters = ("i" if each.kind == "identifier" else _LETTERS.get(each.word, "?") for each in found)
+        form = _WHOLE.fullmatch("".join(letters))
+        if form is None:
+            return None
+        names = [_unquoted(each.text) for each in found]
+        if form["schema"] and fold_name(names[form.start("schema")]) != "main":
+            return None
+        is_listed = form["columns"] not in {None, "*"}
+        return cls(names[form.start("table")], names[1 : form.end("columns") : 2] if is_listed else None)
 
 
 def quoted(name: str) -> str:

@@ -1,6 +1,6 @@
 """Rows of a store as the SQL engine scans them, and the engine's in a table's own Arrow types: exactly, or refused."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from longshore.errors import DataError
@@ -18,6 +18,37 @@ except ImportError as error:
 FORM = "encoded" if hasattr(pa, "decimal64") else "stored"
 
 _HINT = "cast it in the statement to a type that the column holds"
+
+#: What the engine calls the types that it gives as they are stored.
+_NATIVE = {
+    pa.bool_(): "boolean",
+    pa.int8(): "tinyint",
+    pa.int16(): "smallint",
+    pa.int32(): "integer",
+    pa.int64(): "bigint",
+    pa.uint8(): "utinyint",
+    pa.uint16(): "usmallint",
+    pa.uint32(): "uinteger",
+    pa.uint64(): "ubigint",
+    pa.float32(): "float",
+    pa.float64(): "double",
+    pa.date32(): "date",
+    pa.time64("us"): "time",
+    pa.timestamp("s"): "timestamp_s",
+    pa.timestamp("ms"): "timestamp_ms",
+    pa.timestamp("us"): "timestamp",
+    pa.timestamp("ns"): "timestamp_ns",
+    pa.timestamp("us", "UTC"): "timestamp with time zone",
+    pa.string(): "varchar",
+    pa.binary(): "blob",
+}
+#: The types that it gives in place of others, with the same values.
+_GIVEN = {
+    pa.large_string(): pa.string(),
+    pa.string_view(): pa.string(),
+    pa.large_binary(): pa.binary(),
+    pa.binary_view(): pa.binary(),
+}
 
 
 def schema_of(data: Any) -> Any:
@@ -65,6 +96,35 @@ def extension_name(field: Any) -> str:
     # A pyarrow that does not know an extension leaves its name in the metadata.
     name = (field.metadata or {}).get(b"ARROW:extension:name", b"").decode()
     return str(field.type.extension_name) if isinstance(field.type, pa.BaseExtensionType) else name
+
+
+class StoredRows:
+    """The rows of a scan under the fields that the engine would give them, handed over once as an Arrow stream."""
+
+    #: The engine's types whose labels a schema lacks: none.
+    types = ()
+
+    def __init__(self, scan: Any, fields: Collection[Any], native: list[str]) -> None:
+        """Keep the scan, those fields, and the engine's names of their types."""
+        self._scan, self.schema, self.native = scan, pa.schema(fields), native
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Give the rows."""
+        del requested_schema
+        return pa.RecordBatchReader.from_batches(self.schema, self._batches()).__arrow_c_stream__()
+
+    def _batches(self) -> Iterator[Any]:
+        for batch in pa.RecordBatchReader.from_stream(self._scan):
+            pairs = zip(batch.columns, self.schema.types, strict=True)
+            columns = [column if column.type == kind else column.cast(kind) for column, kind in pairs]
+            yield pa.RecordBatch.from_arrays(columns, schema=self.schema)
+
+
+def engine_field(field: Any) -> tuple[Any, str] | None:
+    """Give a stored column's field as the engine would, and its name of the type; None where values would change."""
+    kind = _GIVEN.get(field.type, field.type)
+    native = f"decimal({kind.precision},{kind.scale})" if pa.types.is_decimal128(kind) else _NATIVE.get(kind)
+    return None if native is None or extension_name(field) else (pa.field(field.name, kind), native)
 
 
 def exact(rows: Any, schema: Any, table: str) -> Any:

@@ -14,10 +14,11 @@ from longshore.duckdb.changes import Answer, change, insert_many
 from longshore.duckdb.instance import Instance
 from longshore.duckdb.mirror import Mirror
 from longshore.duckdb.parameters import engine_params
-from longshore.duckdb.statements import Change, change_of, numbered, statements_of, tokens
+from longshore.duckdb.statements import Change, WholeTable, change_of, numbered, statements_of, tokens
 from longshore.errors import Error, InterfaceError, NotSupportedError, OperationalError, ProgrammingError
 from longshore.frames.inputs import engine_table
 from longshore.frames.pushdown import fold_name
+from longshore.frames.stored import StoredRows, engine_field, schema_of
 from longshore.options import Options
 from longshore.sources import duckdb
 from longshore.sources.dialects import DUCKDB, literal
@@ -44,6 +45,8 @@ _SAVEPOINT = re.compile(
 _READING = {"SELECT", "EXPLAIN", "PRAGMA", "CALL", "SET", "VARIABLE_SET", "COPY", "LOAD"}
 #: What would have names mean other tables, or texts be compared otherwise than the store does.
 _SETTINGS = {"use", "schema", "search_path", "default_collation"}
+#: The engine's types of statements after which it may give other types.
+_SETTING = {"PRAGMA", "SET", "VARIABLE_SET", "LOAD"}
 #: What EXPLAIN ANALYZE would do, and the store not know of.
 _CHANGING = {"insert", "update", "delete", "merge", "truncate", "create", "alter", "drop", "copy", "import"}
 _KEPT = "SELECT, INSERT, UPDATE, DELETE, CREATE TABLE, ALTER TABLE, DROP TABLE and TRUNCATE do"
@@ -127,6 +130,8 @@ class Session(duckdb.Session):
     #: The engine, which starts with the first statement: rows come and go without it.
     _instance: Instance | None = None
     _engine: Any = None
+    #: Whether the engine has settings of the user's.
+    _is_set = False
     #: The transaction of a statement that runs.
     _working: "_core.StoreTransaction | None" = None
 
@@ -200,6 +205,7 @@ class Session(duckdb.Session):
             message = f"a store does not run {kind.replace('_', ' ')}\nHint: {_KEPT}"
             raise NotSupportedError(message, hint=_KEPT)
         _refuse_unseen(text, kind)
+        self._is_set |= kind in _SETTING
         keeps = kind == "SELECT"
         return self._followed(lambda transaction: self._by_engine(transaction, statement, params), keeps=keeps)
 
@@ -236,6 +242,25 @@ class Session(duckdb.Session):
         counts = [] if relation is None or statement.type.name == "CREATE" else relation.fetchall()
         return Answer(next((count for (count,) in counts), None))
 
+    def _queried(self, query: str, params: Any, rows: int) -> Result | None:
+        whole = self._whole_table(query, params)
+        return super()._queried(query, params, rows) if whole is None else (whole, whole.native, [])
+
+    def describe(self, query: str, params: Any) -> Result:
+        """Describe a query."""
+        whole = self._whole_table(query, params)
+        return super().describe(query, params) if whole is None else (whole.schema.empty_table(), whole.native, [])
+
+    def _whole_table(self, query: str, params: Any) -> StoredRows | None:
+        """Give the rows of a query of a whole table as they are mapped; None where the engine has to make them."""
+        whole = None if params or self._is_set else WholeTable.of(query)
+        if whole is None or self.mirror.is_own(whole.table):
+            return None
+        self._refuse_failed()
+        with self.running():
+            rows: StoredRows | None = self.within(lambda transaction: _stored(transaction, whole, self.mirror.verifies))
+        return rows
+
     def _has_rows(self, cursor: Any) -> bool:
         return cursor.description is not None
 
@@ -256,6 +281,8 @@ class Session(duckdb.Session):
         try:
             self._lend(tables)
             _refuse_savepoint(query)
+            if (whole := self._whole_table(query, params)) is not None:
+                return Answer(relation=whole)
             prepared = self._checked(query, params)
             with self.running():
                 return self._answer(*prepared)
@@ -433,6 +460,23 @@ class _Cursor:
     def fetchall(self) -> list[tuple[Any, ...]]:
         rows: list[tuple[Any, ...]] = [] if self.relation is None else self.relation.fetchall()
         return rows
+
+
+def _stored(transaction: "_core.StoreTransaction", whole: WholeTable, verifies: bool) -> StoredRows | None:  # noqa: FBT001
+    table = transaction.table(whole.table)
+    if table is None or "GENERATED ALWAYS" in (table.definition or "").upper():
+        return None
+    stored = schema_of(table.schema)
+    own = {fold_name(field.name): field for field in stored}
+    names = [*own] if whole.columns is None else [*map(fold_name, whole.columns)]
+    if len(own) < len(stored) or len({*names}) < len(names) or not own.keys() >= {*names}:
+        return None
+    given = [found for name in names if (found := engine_field(own[name])) is not None]
+    if len(given) < len(names):
+        return None
+    # A frame may be assigned into.
+    scan = transaction.scan(table.name, [own[name].name for name in names], form="writable", verified=verifies)
+    return StoredRows(scan, [field for field, _ in given], [native for _, native in given])
 
 
 def _refuse_unseen(text: str, kind: str) -> None:
