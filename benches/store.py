@@ -270,6 +270,11 @@ def measured(section: str, rounds: int, only: Sequence[str] | None) -> dict[str,
     clients = [name for name in SECTIONS[section] if not only or name in only]
     runs: dict[str, list[Figures]] = {name: [] for name in clients}
     with contextlib.ExitStack() as stack:
+        # An installed package is compiled.
+        compiled = stack.enter_context(tempfile.TemporaryDirectory())
+        environment = {**os.environ, "PYTHONPYCACHEPREFIX": compiled, "PYTHONDONTWRITEBYTECODE": ""}
+        package = str(Path(longshore.__file__).parent)
+        subprocess.run([sys.executable, "-m", "compileall", "-q", package], env=environment, check=True)
         url = ""
         if "PostgreSQL" in clients:
             url = stack.enter_context(SOURCES["postgresql"].open(1)).url
@@ -277,7 +282,7 @@ def measured(section: str, rounds: int, only: Sequence[str] | None) -> dict[str,
             for name in clients:
                 say(f"{section}, round {number + 1}: {name}")
                 command = [sys.executable, "-W", "ignore", "-m", "benches.store", "--one", section, name, url]
-                run = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+                run = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False, env=environment)
                 runs[name].append({} if run.returncode else json.loads(run.stdout.splitlines()[-1]))
     return {name: _medians(found) for name, found in runs.items()}
 
@@ -393,10 +398,17 @@ def _of_postgresql(url: str) -> Callable[[str], Any]:
     return lambda name: longshore.read_sql(f"SELECT * FROM lineitem {limits.get(name, '')}", url)
 
 
+def _of_sql(form: str, _url: str) -> Callable[[str], Any]:
+    url = f"store:///{_place() / 'lake'}"
+    return lambda name: longshore.read_sql(f"SELECT * FROM {name}", url, return_type=form)
+
+
 EXPORTS: dict[str, Callable[[str], Callable[[str], Any]]] = {
     "store, Arrow": partial(_of_store, "arrow"),
     "store, pandas": partial(_of_store, "pandas"),
     "store, polars": partial(_of_store, "polars"),
+    "store by SQL, Arrow": partial(_of_sql, "arrow"),
+    "store by SQL, pandas": partial(_of_sql, "pandas"),
     "pl.from_arrow": _of_polars,
     "DuckDB, Arrow": partial(_of_duckdb, "to_arrow_table"),
     "DuckDB, pandas": partial(_of_duckdb, "df"),
@@ -657,6 +669,8 @@ def _export_goals(clients: dict[str, Figures]) -> Iterator[Goal]:
     yield Goal("to Arrow, growth of anonymous memory, % of the table", _over(grown, 0.01), at_most=1)
     ours, theirs = seconds.get("store, polars"), seconds.get("pl.from_arrow")
     above = (ours - theirs) * 1000 if ours is not None and theirs is not None else None
+    by_sql = _over(seconds.get("store by SQL, Arrow"), 0.001)
+    yield Goal("SELECT * FROM lineitem by read_sql to Arrow, milliseconds", by_sql, at_most=20)
     yield Goal("to polars, milliseconds above pl.from_arrow of the mapped table", above, at_most=10)
     yield Goal("to Arrow, times as fast as DuckDB's file", _over(seconds.get("DuckDB, Arrow"), arrow), at_least=10)
     yield Goal("to pandas, times as fast as DuckDB's file", _over(seconds.get("DuckDB, pandas"), pandas), at_least=10)

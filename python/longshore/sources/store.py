@@ -46,7 +46,7 @@ _READING = {"SELECT", "EXPLAIN", "PRAGMA", "CALL", "SET", "VARIABLE_SET", "COPY"
 #: What would have names mean other tables, or texts be compared otherwise than the store does.
 _SETTINGS = {"use", "schema", "search_path", "default_collation"}
 #: The engine's types of statements after which it may give other types.
-_SETTING = {"PRAGMA", "SET", "VARIABLE_SET", "LOAD"}
+_CONFIGURING = {"CALL", "LOAD", "PRAGMA", "SET", "VARIABLE_SET"}
 #: What EXPLAIN ANALYZE would do, and the store not know of.
 _CHANGING = {"insert", "update", "delete", "merge", "truncate", "create", "alter", "drop", "copy", "import"}
 _KEPT = "SELECT, INSERT, UPDATE, DELETE, CREATE TABLE, ALTER TABLE, DROP TABLE and TRUNCATE do"
@@ -205,7 +205,7 @@ class Session(duckdb.Session):
             message = f"a store does not run {kind.replace('_', ' ')}\nHint: {_KEPT}"
             raise NotSupportedError(message, hint=_KEPT)
         _refuse_unseen(text, kind)
-        self._is_set |= kind in _SETTING
+        self._is_set |= kind in _CONFIGURING
         keeps = kind == "SELECT"
         return self._followed(lambda transaction: self._by_engine(transaction, statement, params), keeps=keeps)
 
