@@ -223,13 +223,16 @@ def test_the_memory_is_the_files(boats: Path) -> None:
     assert longshore.read_sql("SELECT tons FROM boats", url)["tons"][0] == 0.0
 
 
-def test_a_damaged_file_is_found_where_it_is_asked_for(boats: Path) -> None:
+def test_texts_are_looked_at_where_that_is_asked_for(boats: Path) -> None:
     with longshore.open(boats) as store:
         (path,) = store.files("boats")
     data = bytearray(path.read_bytes())
-    at = data.index(b"boat 500")
-    data[at : at + 4] = b"boot"
+    data[data.index(b"boat 500")] = 0xFF
     path.chmod(0o600)
     path.write_bytes(data)
+    url = f"store:///{boats}"
+    table = longshore.read_sql("SELECT * FROM boats", url, return_type="arrow")
+    with pytest.raises(pa.ArrowInvalid, match="UTF8"):
+        table.validate(full=True)
     with pytest.raises(longshore.DatabaseError, match="checksum"):
-        longshore.read_sql("SELECT * FROM boats", f"store:///{boats}", options={"verify": True})
+        longshore.read_sql("SELECT * FROM boats", url, options={"verify": True})

@@ -12,7 +12,7 @@ use longshore_values::CellFault;
 
 use crate::clickhouse;
 use crate::error::{Reason, stream_error, unrepresentable};
-use crate::types::{Plan, plan};
+use crate::types::{Plan, is_mapped, plan, unmarked};
 
 /// The engine takes the texts of Arrow data as they are.
 const NOT_UTF8: Reason =
@@ -49,7 +49,7 @@ impl Exact {
     #[must_use]
     pub fn new(schema: &Schema, options: ValueOptions) -> Self {
         let plans: Vec<Plan> = schema.fields().iter().map(|field| plan(field, options)).collect();
-        let fields = plans.iter().map(|plan| plan.field.clone());
+        let fields = plans.iter().map(|plan| unmarked(&plan.field));
         let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
         Self { schema, plans, options, rows: 0 }
     }
@@ -105,6 +105,9 @@ enum State {
 
 /// The first text of a column that is not UTF-8: the engine takes those of Arrow data as they are.
 fn misencoded_in(array: &ArrayRef, field: &Field) -> Option<CellFault> {
+    if is_mapped(field) {
+        return None;
+    }
     let reason = if field.metadata().contains_key(clickhouse::TYPE) { NOT_A_TEXT } else { NOT_UTF8 };
     misencoded(array).map(|row| unrepresentable(reason, row))
 }

@@ -25,6 +25,9 @@ const EXTENSION_METADATA: &str = "ARROW:extension:metadata";
 /// What a source marks a field with whose values it has made exact itself.
 const EXACT: &str = "longshore:exact";
 
+/// What a store marks texts with that lie in its files: they are looked at where that is asked for.
+const MAPPED: &str = "longshore:mapped";
+
 /// What PostgreSQL's ADBC driver says of a field: its type there.
 const POSTGRESQL_TYPE: &str = "POSTGRESQL:type";
 
@@ -156,6 +159,21 @@ fn inner(
     let is_kept = plans.iter().all(|plan| matches!(plan.step, Step::Keep));
     let step = if is_kept { Step::Keep } else { Step::Inner(plans) };
     Plan { field: Arc::new(field.clone().with_data_type(data_type)), step }
+}
+
+/// Whether the field's texts lie in the files of a store.
+pub(crate) fn is_mapped(field: &Field) -> bool {
+    field.metadata().contains_key(MAPPED)
+}
+
+/// A field as its readers see it.
+pub(crate) fn unmarked(field: &FieldRef) -> FieldRef {
+    if !is_mapped(field) {
+        return field.clone();
+    }
+    let mut metadata = field.metadata().clone();
+    metadata.remove(MAPPED);
+    Arc::new(field.as_ref().clone().with_metadata(metadata))
 }
 
 fn postgresql_type(field: &Field) -> Option<&str> {

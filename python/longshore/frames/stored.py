@@ -42,6 +42,8 @@ _NATIVE = {
     pa.string(): "varchar",
     pa.binary(): "blob",
 }
+#: What marks texts that lie in the files: those are looked at where that is asked for.
+_MAPPED = {"longshore:mapped": ""}
 #: The types that it gives in place of others, with the same values.
 _GIVEN = {
     pa.large_string(): pa.string(),
@@ -124,7 +126,9 @@ def engine_field(field: Any) -> tuple[Any, str] | None:
     """Give a stored column's field as the engine would, and its name of the type; None where values would change."""
     kind = _GIVEN.get(field.type, field.type)
     native = f"decimal({kind.precision},{kind.scale})" if pa.types.is_decimal128(kind) else _NATIVE.get(kind)
-    return None if native is None or extension_name(field) else (pa.field(field.name, kind), native)
+    if native is None or extension_name(field):
+        return None
+    return pa.field(field.name, kind, metadata=_MAPPED if kind == pa.string() else None), native
 
 
 def exact(rows: Any, schema: Any, table: str) -> Any:
