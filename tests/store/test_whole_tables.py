@@ -90,7 +90,6 @@ def as_frame(types: dict[pa.DataType, Any]) -> pa.Table:
     return pa.table(columns, schema=pa.schema(fields))
 
 
-@pytest.mark.packages
 @pytest.mark.parametrize("types", [MAPPED, MADE], ids=["mapped", "made"])
 def test_each_type_of_a_frame(lake: Path, types: dict[pa.DataType, Any]) -> None:
     with longshore.open(lake) as store:

@@ -44,12 +44,27 @@ _NATIVE = {
 }
 #: What marks texts that lie in the files: those are looked at where that is asked for.
 _MAPPED = {"longshore:mapped": ""}
+
+
+def _is_cast(kind: Any, to: Any) -> bool:
+    # Not every pyarrow casts views.
+    try:
+        pa.array([], kind).cast(to)
+    except pa.ArrowNotImplementedError:
+        return False
+    return True
+
+
 #: The types that it gives in place of others, with the same values.
 _GIVEN = {
-    pa.large_string(): pa.string(),
-    pa.string_view(): pa.string(),
-    pa.large_binary(): pa.binary(),
-    pa.binary_view(): pa.binary(),
+    kind: to
+    for kind, to in [
+        (pa.large_string(), pa.string()),
+        (pa.string_view(), pa.string()),
+        (pa.large_binary(), pa.binary()),
+        (pa.binary_view(), pa.binary()),
+    ]
+    if _is_cast(kind, to)
 }
 
 
