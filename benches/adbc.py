@@ -69,7 +69,9 @@ def compare(table: str, url: str, programs: dict[str, Path], rounds: int) -> lis
     clients: dict[tuple[str, str], Callable[[], Figures]] = {
         (peer.client, peer.frame): partial(measure, peer, query, url) for peer in PEERS
     }
-    clients["longshore.adbc", "Go"] = partial(go, programs["driver"], longshore.adbc.driver_path(), url, "-", query)
+    manager = partial(go, programs["driver"], longshore.adbc.driver_path(), url, "-", query)
+    clients["longshore.adbc", "Go"] = manager
+    clients["longshore.adbc", "Go, two parts"] = partial(manager, "longshore.partition_num", "2")
     clients["pgx", "Go rows"] = partial(go, programs["pgx"], url, query)
     runs: dict[tuple[str, str], list[Figures]] = {key: [] for key in clients}
     for number in range(rounds):

@@ -69,4 +69,5 @@ def test_go(place: tuple[str, str], tmp_path: Path) -> None:
         "ingested 3",
         "bound 2 5",
         "failed Not Found 42P01",
+        "failed Timeout ",
     ]

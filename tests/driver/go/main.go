@@ -1,4 +1,5 @@
-// Reads, ingests, binds and fails through Go's driver manager: `driver LIBRARY URL TABLE QUERY`.
+// Reads, ingests, binds, fails and runs out of time through Go's driver manager: `driver LIBRARY URL TABLE QUERY [OPTION VALUE]...`,
+// where the options are those of the statement that reads.
 package main
 
 import (
@@ -6,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/apache/arrow-adbc/go/adbc"
@@ -22,10 +24,13 @@ func check(err error) {
 }
 
 // rows reads a result to its end, and returns the number of rows and the sum of its first column, where that is one of int64.
-func rows(connection adbc.Connection, query string, values arrow.Record) (count int64, sum int64) {
+func rows(connection adbc.Connection, query string, values arrow.Record, options ...string) (count int64, sum int64) {
 	statement, err := connection.NewStatement()
 	check(err)
 	defer statement.Close()
+	for at := 0; at+1 < len(options); at += 2 {
+		check(statement.SetOption(options[at], options[at+1]))
+	}
 	check(statement.SetSqlQuery(query))
 	if values != nil {
 		check(statement.Bind(context.Background(), values))
@@ -64,7 +69,7 @@ func main() {
 	defer connection.Close()
 
 	began := time.Now()
-	count, _ := rows(connection, query, nil)
+	count, _ := rows(connection, query, nil, os.Args[5:]...)
 	fmt.Fprintf(os.Stderr, "seconds %f\n", time.Since(began).Seconds())
 	fmt.Println("read", count)
 	if table == "-" {
@@ -84,11 +89,21 @@ func main() {
 	count, sum := rows(connection, "SELECT id FROM "+table+" WHERE id > $1", record(1))
 	fmt.Println("bound", count, sum)
 
-	failing, err := connection.NewStatement()
+	fails(connection, "SELECT * FROM no_such_table")
+	// The manager has no call that cancels, and looks at no context.
+	check(connection.(adbc.PostInitOptions).SetOption(adbc.OptionKeyAutoCommit, adbc.OptionValueEnabled))
+	fails(connection, "SELECT pg_sleep(60)", "longshore.timeout", "0.2")
+}
+
+func fails(connection adbc.Connection, query string, options ...string) {
+	statement, err := connection.NewStatement()
 	check(err)
-	defer failing.Close()
-	check(failing.SetSqlQuery("SELECT * FROM no_such_table"))
-	_, _, err = failing.ExecuteQuery(context.Background())
+	defer statement.Close()
+	for at := 0; at+1 < len(options); at += 2 {
+		check(statement.SetOption(options[at], options[at+1]))
+	}
+	check(statement.SetSqlQuery(query))
+	_, err = statement.ExecuteUpdate(context.Background())
 	var failure adbc.Error
 	if !errors.As(err, &failure) {
 		panic("it did not fail")
@@ -97,5 +112,5 @@ func main() {
 	for at, character := range failure.SqlState {
 		state[at] = byte(character)
 	}
-	fmt.Println("failed", failure.Code, string(state))
+	fmt.Println("failed", failure.Code, strings.Trim(string(state), "\x00"))
 }
