@@ -1,6 +1,7 @@
 """Rows of a store as the SQL engine scans them, and the engine's in a table's own Arrow types: exactly, or refused."""
 
 from collections.abc import Collection, Iterator
+from functools import lru_cache
 from typing import Any
 
 from longshore.errors import DataError
@@ -44,27 +45,12 @@ _NATIVE = {
 }
 #: What marks texts that lie in the files: those are looked at where that is asked for.
 _MAPPED = {"longshore:mapped": ""}
-
-
-def _is_cast(kind: Any, to: Any) -> bool:
-    # Not every pyarrow casts views.
-    try:
-        pa.array([], kind).cast(to)
-    except pa.ArrowNotImplementedError:
-        return False
-    return True
-
-
 #: The types that it gives in place of others, with the same values.
 _GIVEN = {
-    kind: to
-    for kind, to in [
-        (pa.large_string(), pa.string()),
-        (pa.string_view(), pa.string()),
-        (pa.large_binary(), pa.binary()),
-        (pa.binary_view(), pa.binary()),
-    ]
-    if _is_cast(kind, to)
+    pa.large_string(): pa.string(),
+    pa.string_view(): pa.string(),
+    pa.large_binary(): pa.binary(),
+    pa.binary_view(): pa.binary(),
 }
 
 
@@ -141,9 +127,18 @@ def engine_field(field: Any) -> tuple[Any, str] | None:
     """Give a stored column's field as the engine would, and its name of the type; None where values would change."""
     kind = _GIVEN.get(field.type, field.type)
     native = f"decimal({kind.precision},{kind.scale})" if pa.types.is_decimal128(kind) else _NATIVE.get(kind)
-    if native is None or extension_name(field):
+    if native is None or extension_name(field) or not _is_cast(field.type, kind):
         return None
     return pa.field(field.name, kind, metadata=_MAPPED if kind == pa.string() else None), native
+
+
+@lru_cache(maxsize=8)
+def _is_cast(kind: Any, to: Any) -> bool:
+    # Not every pyarrow casts views. The first cast takes milliseconds: only for a type that needs one.
+    try:
+        return kind == to or pa.array([], kind).cast(to) is not None
+    except pa.ArrowNotImplementedError:
+        return False
 
 
 def exact(rows: Any, schema: Any, table: str) -> Any:
