@@ -141,6 +141,18 @@ def test_an_engine_lends_a_connection(make_engine: Callable[..., sa.Engine], url
         longshore.read_sql("SELECT 1", url, pre_execution_query="DROP TABLE boats")
 
 
+def test_rows_go_as_a_file_where_the_client_offers_it(
+    make_engine: Callable[..., sa.Engine], conn: sa.Connection
+) -> None:
+    conn.commit()
+    more = pa.table({"berth": range(3, 1000)})
+    with make_engine(local_infile=True).connect() as connection:
+        assert longshore.write_sql(more, "boats", connection, if_exists="append") == 997
+        with pytest.raises(longshore.IntegrityError):
+            longshore.write_sql(more, "boats", connection, if_exists="append")
+        assert len(rows(connection)) == 999
+
+
 def test_connections_that_are_refused(server: MySQLEndpoint) -> None:
     with contextlib.closing(server.client()) as client:
         with pytest.raises(longshore.InterfaceError, match="autocommit"):

@@ -68,7 +68,11 @@ pub(crate) fn done(payload: &[u8], capabilities: u64) -> Result<Done> {
     let (status, warnings) = (reader.u16()?, reader.u16()?);
     let mut done = Done { affected, inserted, status, warnings, ..Done::default() };
     if capabilities & capability::SESSION_TRACK == 0 {
-        done.info = String::from_utf8_lossy(reader.rest()).into_owned();
+        // The protocol's description has the bytes alone, and servers put their number in front.
+        let rest = reader.rest();
+        let mut counted = Reader::new(rest);
+        let text = counted.text().ok().filter(|_| counted.is_empty());
+        done.info = text.unwrap_or_else(|| String::from_utf8_lossy(rest).into_owned());
         return Ok(done);
     }
     if !reader.is_empty() {
@@ -301,6 +305,14 @@ mod tests {
         let early = server_error(b"\xff\x10\x04Too many connections");
         assert_eq!((early.sqlstate(), code(&early)), (Some("HY000"), Some(1040)));
         assert_eq!(server_error(b"\xff\x10").sqlstate(), Some("08P01"));
+    }
+
+    #[test]
+    fn counts_in_words_are_read_with_and_without_their_length() {
+        for message in [b"\0\x03\0\x02\0\0\0\x0aRecords: 3".as_slice(), b"\0\x03\0\x02\0\0\0Records: 3"] {
+            let done = done(message, 0).unwrap();
+            assert_eq!((done.affected, done.info.as_str()), (3, "Records: 3"));
+        }
     }
 
     #[test]
