@@ -475,7 +475,8 @@ def _stored(transaction: "_core.StoreTransaction", whole: WholeTable, verifies: 
     if len(given) < len(names):
         return None
     # A frame may be assigned into.
-    scan = transaction.scan(table.name, [own[name].name for name in names], form="writable", verified=verifies)
+    columns = None if whole.columns is None else [own[name].name for name in names]
+    scan = transaction.scan(table.name, columns, form="writable", verified=verifies)
     return StoredRows(scan, [field for field, _ in given], [native for _, native in given])
 
 
