@@ -197,6 +197,10 @@ def test_what_the_session_has_of_its_own_comes_first(boats: Path) -> None:
         assert cursor.execute("SELECT * FROM main.ships").fetchall() == [(1,)]
         session.execute("DROP TABLE temp.ships")
         assert cursor.execute("SELECT * FROM ships").fetchall() == [(1,), (2,)]
+        session.execute("CREATE TEMP TABLE boats AS SELECT 1 AS own FROM ships LIMIT 1")
+        assert cursor.execute("SELECT * FROM main.boats").fetchall() == [(1,)]
+        session.execute("DROP TABLE temp.boats")
+        assert len(cursor.execute("SELECT * FROM boats").fetchall()) == 1000
         # A setting of the engine's may be one of its types.
         session.execute("SET arrow_large_buffer_size = true")
         table = cursor.execute('SELECT "Full Name" FROM boats').fetch_arrow_table()

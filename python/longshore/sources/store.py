@@ -206,8 +206,10 @@ class Session(duckdb.Session):
             raise NotSupportedError(message, hint=_KEPT)
         _refuse_unseen(text, kind)
         self._is_set |= kind in _CONFIGURING
+        # A table of the session's own may have the name of one of the store's.
+        reads = changed.tail if changed is not None and changed.verb == "create" else statement.query
         keeps = kind == "SELECT"
-        return self._followed(lambda transaction: self._by_engine(transaction, statement, params), keeps=keeps)
+        return self._followed(lambda transaction: self._by_engine(transaction, statement, params, reads), keeps=keeps)
 
     def execute_many(self, query: str, sets: Sequence[Any]) -> int | None:
         """Run one statement with each set of parameters; the rows of an INSERT go to the store together."""
@@ -231,9 +233,9 @@ class Session(duckdb.Session):
         is_named = len(changed.names) > 1 and fold_name(changed.names[0]) == "temp"
         return changed.is_temporary or is_named or (len(changed.names) == 1 and self.mirror.is_own(changed.name))
 
-    def _by_engine(self, transaction: "_core.StoreTransaction", statement: Any, params: Any) -> Answer:
-        """Have the engine run it over views of the rows that the transaction sees."""
-        self.mirror.show(transaction, statement.query, params)
+    def _by_engine(self, transaction: "_core.StoreTransaction", statement: Any, params: Any, reads: str) -> Answer:
+        """Have the engine run it over views of the rows that the transaction sees, of tables named in what it reads."""
+        self.mirror.show(transaction, reads, params)
         relation = self.connection.sql(statement, params=params)
         if statement.type.name in {"CREATE", "DROP", "ALTER"}:
             self.mirror.note_temporary()
