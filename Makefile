@@ -137,12 +137,13 @@ $(PYTHONS:%=%/.group-test): %/.group-test: %/.empty pyproject.toml
 
 adbc: $(DRIVER) ## build the ADBC driver, a library without Python, into python/longshore
 
-# A release has a profile for it, and flags for its size: what is called from another crate is rarely copied there, and functions
-# that came out alike are one, where the linker is LLVM's. In others all that it is made of would be built again.
+# A release has a profile for it, and flags for its size: what is called from another crate is rarely copied there. Where the linker is
+# LLVM's, functions that came out alike are one, and the addresses that are set when it is loaded are packed, which takes glibc 2.36.
+# In other profiles all that it is made of would be built again.
 driver_profile = $(if $(filter release,$(PROFILE)),driver,$(PROFILE))
 driver_flags = $(if $(filter release,$(PROFILE)),$(SMALL) $(if $(filter Linux-x86_64,$(shell uname -sm | tr ' ' -)),$(FOLDED)))
 SMALL := -C llvm-args=-inline-threshold=10 -C llvm-args=-inlinehint-threshold=25
-FOLDED := -C link-arg=-Wl,--icf=all
+FOLDED := -C link-arg=-Wl,--icf=all,-O2,-z,pack-relative-relocs
 $(DRIVER): $(SOURCES) | tools
 	cargo rustc --quiet --profile $(driver_profile) --package longshore-adbc -- -C strip=symbols $(driver_flags)
 	@cp "$(target)/$(driver_profile)/$(@F)" $@
