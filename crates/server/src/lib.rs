@@ -4,6 +4,7 @@
 
 mod actions;
 mod auth;
+mod body;
 mod cursor;
 mod engine;
 mod expiring;

@@ -1,4 +1,4 @@
-//! Results on their way to a client: batches of a statement's thread as messages of Flight.
+//! Results on their way to a client: a thread takes the batches of a statement, and encodes them.
 
 use std::collections::HashMap;
 use std::pin::Pin;
@@ -8,23 +8,22 @@ use std::task::{Context, Poll};
 
 use arrow_array::RecordBatch;
 use arrow_flight::FlightData;
-use arrow_flight::encode::{DictionaryHandling, FlightDataEncoderBuilder};
-use arrow_flight::error::FlightError;
-use arrow_schema::SchemaRef;
-use futures_util::{Stream, TryStreamExt, stream};
+use arrow_schema::Schema;
+use bytes::Bytes;
+use futures_util::{Stream, StreamExt, stream};
 use longshore_core::{CancelHandle, Error, Kind, Result, locked};
 use tokio::sync::mpsc;
-use tonic::Status;
+use tonic::{Response, Status};
 
+use crate::body::{Encoded, Encoder, Rows};
 use crate::log::Call;
 use crate::status::{code, status};
 
 /// The batches that wait for the socket.
 const AHEAD: usize = 2;
-/// The bytes of a message that clients take without being told to.
-const MESSAGE: usize = 2 << 20;
 
-pub(crate) type Messages = Pin<Box<dyn Stream<Item = Result<FlightData, Status>> + Send>>;
+/// The messages of a response for tonic to encode: none, as it has [`Rows`] for a body.
+pub(crate) type Messages = stream::Empty<Result<FlightData, Status>>;
 
 /// What runs for clients, so that a server that ends can stop it.
 #[derive(Default)]
@@ -96,58 +95,61 @@ pub(crate) fn check_rows(rows: u64, most: Option<u64>) -> Result<()> {
     }
 }
 
-/// Messages, and what ends with them.
+/// Frames, and the statement that ends with them.
 struct Guarded {
-    messages: Messages,
+    encoded: Encoded,
     _guard: Guard,
 }
 
 impl Stream for Guarded {
-    type Item = Result<FlightData, Status>;
+    type Item = Result<Vec<Bytes>, Status>;
 
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.messages.as_mut().poll_next(cx)
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.encoded.as_mut().poll_next(context)
     }
 }
 
-fn encoded(
-    schema: SchemaRef,
-    batches: impl Stream<Item = Result<RecordBatch, FlightError>> + Send + 'static,
-) -> Messages {
-    let encoder = FlightDataEncoderBuilder::new()
-        .with_schema(schema)
-        .with_dictionary_handling(DictionaryHandling::Resend)
-        .with_max_flight_data_size(MESSAGE);
-    Box::pin(encoder.build(batches).map_err(Status::from))
+/// A response with the rows of one batch.
+pub(crate) fn of_batch(batch: &RecordBatch) -> Result<Response<Messages>, Status> {
+    let encode = || {
+        let (mut encoder, mut frames) = Encoder::begin(&batch.schema())?;
+        frames.extend(encoder.encode(batch)?);
+        Ok(frames)
+    };
+    let frames = encode().map_err(status)?;
+    Ok(response(Box::pin(stream::iter([Ok(frames)]))))
 }
 
-/// The messages of one batch.
-pub(crate) fn of_batch(batch: RecordBatch) -> Messages {
-    encoded(batch.schema(), stream::iter([Ok(batch)]))
+fn response(encoded: Encoded) -> Response<Messages> {
+    let mut response = Response::new(stream::empty());
+    response.extensions_mut().insert(Rows::new(encoded));
+    response
 }
 
-/// The messages of batches that a thread takes until the client has left.
+/// A response with the rows of batches that a thread takes until the client has left.
 pub(crate) fn of_rows(
-    schema: SchemaRef,
+    schema: &Schema,
     batches: impl Iterator<Item = Result<RecordBatch>> + Send + 'static,
     most: Option<u64>,
     guard: Guard,
     call: Call,
-) -> Messages {
-    let (sender, receiver) = mpsc::channel::<Result<RecordBatch, FlightError>>(AHEAD);
+) -> Result<Response<Messages>, Status> {
+    let (sender, receiver) = mpsc::channel(AHEAD);
+    let (mut encoder, first) = Encoder::begin(schema).map_err(status)?;
     tokio::task::spawn_blocking(move || {
         let (mut batches, mut rows) = (Some(batches), 0);
         while let Some(batch) = batches.as_mut().and_then(Iterator::next) {
-            let batch = batch.and_then(|batch| {
+            let frames = batch.and_then(|batch| {
                 rows += batch.num_rows() as u64;
-                check_rows(rows, most).map(|()| batch)
+                check_rows(rows, most)?;
+                encoder.encode(&batch)
             });
-            let code = batch.as_ref().err().map(code);
+            let code = frames.as_ref().err().map(code);
             if code.is_some() {
                 // The session is free again before the client hears of the end.
                 batches = None;
             }
-            let is_gone = sender.blocking_send(batch.map_err(|error| status(error).into())).is_err();
+            let is_gone = sender.blocking_send(frames.map_err(status)).is_err();
             if is_gone {
                 return call.ended(Some(rows), Some(tonic::Code::Cancelled));
             }
@@ -158,8 +160,9 @@ pub(crate) fn of_rows(
         drop(batches);
         call.ended(Some(rows), None);
     });
-    let sent = stream::unfold(receiver, |mut receiver| async {
-        receiver.recv().await.map(|batch| (batch, receiver))
+    let rest = stream::unfold(receiver, |mut receiver| async {
+        receiver.recv().await.map(|frames| (frames, receiver))
     });
-    Box::pin(Guarded { messages: encoded(schema, sent), _guard: guard })
+    let frames = Box::pin(stream::iter([Ok(first)]).chain(rest));
+    Ok(response(Box::pin(Guarded { encoded: frames, _guard: guard })))
 }

@@ -127,22 +127,22 @@ impl Service {
         self.0.blocking("schema", &context, describe).await
     }
 
-    fn rows(&self, context: &Context, ticket: &TicketStatementQuery) -> Result<Messages, Status> {
+    fn rows(&self, context: &Context, ticket: &TicketStatementQuery) -> Result<Response<Messages>, Status> {
         let Taken { schema, part, reading } = self.0.take(context, ticket)?;
         let call = self.0.log.call("rows", &context.caller.user);
-        Ok(match part {
+        match part {
             Part::Whole(rows) => {
                 let guard = self.0.running.adopt(rows.cancel);
-                of_rows(schema, rows.batches, self.0.limits.rows, guard, call)
+                of_rows(&schema, rows.batches, self.0.limits.rows, guard, call)
             }
             Part::Queue(reader) => {
                 // A reader that leaves ends its own part alone.
                 let guard = self.0.running.begin();
                 let batches = reader.under(self.0.deadline(&guard)).inspect(move |_| _ = &reading);
-                of_rows(schema, batches, self.0.limits.rows, guard, call)
+                of_rows(&schema, batches, self.0.limits.rows, guard, call)
             }
-            Part::Nothing => of_batch(RecordBatch::new_empty(schema)),
-        })
+            Part::Nothing => of_batch(&RecordBatch::new_empty(schema)),
+        }
     }
 }
 
@@ -210,7 +210,7 @@ impl FlightService for Service {
     async fn do_get(&self, request: Request<Ticket>) -> Result<Response<Self::DoGetStream>, Status> {
         let context = self.context(&request).await?;
         match command(&request.get_ref().ticket)? {
-            Command::TicketStatementQuery(ticket) => self.rows(&context, &ticket).map(Response::new),
+            Command::TicketStatementQuery(ticket) => self.rows(&context, &ticket),
             other => {
                 let asked = question(other)?;
                 let answer = move |shared: &Shared, context: &Context, deadline: &Deadline| {
@@ -218,7 +218,7 @@ impl FlightService for Service {
                     asked.answer(&place, context.caller.role == Role::Reader, deadline).map_err(status)
                 };
                 let batch = self.0.blocking("metadata", &context, answer).await?;
-                Ok(Response::new(of_batch(batch)))
+                of_batch(&batch)
             }
         }
     }

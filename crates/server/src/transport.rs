@@ -17,6 +17,7 @@ use tonic::codec::CompressionEncoding;
 use tonic::transport::server::{Connected, Router, TcpConnectInfo};
 use tonic::transport::{Certificate, Identity, Server, ServerTlsConfig};
 
+use crate::body::Direct;
 use crate::service::Service;
 use crate::shared::Shared;
 use crate::{Place, Tls};
@@ -89,7 +90,7 @@ pub(crate) fn router(
                 .with_hint("give PEM files, the server's certificate first in its chain, and its own key")
         })?;
     }
-    Ok(server.add_service(health).add_service(flight))
+    Ok(server.add_service(health).add_service(Direct(flight)))
 }
 
 /// Serves the connections of `listener`, at most so many at once, until it is to stop and the last call has ended.
