@@ -101,10 +101,14 @@ fn asked_for(column: ArrayRef, field: &Field) -> Result<ArrayRef> {
         return Ok(column);
     }
     match cast(&column, field) {
-        // What is asked for may be no more than a guess: a parameter's decimals are not known before its value.
-        Err(_) if column.data_type().is_decimal() && wanted.is_decimal() => Ok(column),
+        // What is asked for may be no more than a guess: a number is compared with another of more digits.
+        Err(_) if is_guess(column.data_type(), wanted) => Ok(column),
         cast => cast.map_err(|error| error.within("a parameter")),
     }
+}
+
+fn is_guess(own: &DataType, wanted: &DataType) -> bool {
+    (own.is_numeric() && wanted.is_numeric()) || (own.is_temporal() && wanted.is_temporal())
 }
 
 /// The values in their own type, which is the same for all.

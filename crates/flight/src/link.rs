@@ -30,8 +30,9 @@ use crate::wait::wait;
 const STREAM_AHEAD: u32 = 4 << 20;
 const CONNECTION_AHEAD: u32 = 64 << 20;
 
-/// The largest frame that a server may send: fewer frames are fewer steps.
-const FRAME: u32 = 1 << 20;
+/// The largest frame that a server may send: fewer are fewer steps, but each has memory of its own, and from 128 KiB on
+/// the allocator asks the system for it.
+const FRAME: u32 = 64 << 10;
 
 /// The silence after which the system asks whether the peer lives. Pings of HTTP/2 would do so, too, but common servers
 /// close a connection that sends them more often than every five minutes.

@@ -167,6 +167,7 @@ impl Plain {
             (BODY, 2) => {
                 room_for(length).map_err(|_| Status::resource_exhausted("no memory for a message"))?;
                 let mut body = MutableBuffer::with_capacity(length);
+                populate(body.as_mut_ptr(), length);
                 self.take(length, |bytes| body.extend_from_slice(bytes)).await?;
                 message.body = body.into();
                 Ok(())
@@ -233,6 +234,23 @@ impl Plain {
         self.ended().err().unwrap_or_else(|| Status::internal("the stream has ended within a message"))
     }
 }
+
+/// Has the system give the pages of memory that is about to be written at once: one fault for each would be half of what they cost.
+#[cfg(target_os = "linux")]
+#[allow(unsafe_code)]
+fn populate(memory: *mut u8, length: usize) {
+    const PAGE: usize = 4096;
+    const SOME: usize = 16 * PAGE;
+    if length < SOME {
+        return;
+    }
+    let before = memory.align_offset(PAGE);
+    // SAFETY: the pages lie in the memory, and the advice (madvise(2)) changes none of its bytes; it may be refused.
+    unsafe { libc::madvise(memory.wrapping_add(before).cast(), length - before, libc::MADV_POPULATE_WRITE) };
+}
+
+#[cfg(not(target_os = "linux"))]
+fn populate(_: *mut u8, _: usize) {}
 
 fn at(origin: Uri) -> Result<Uri, Status> {
     let mut parts = origin.into_parts();
