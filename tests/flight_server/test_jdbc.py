@@ -1,8 +1,8 @@
 """What Apache's JDBC driver for Flight SQL does with a server of ours, over TLS and as a user.
 
 The driver itself has no transactions, no batch of statements without parameters, no way to stop a statement before its
-first rows, and no SQLSTATE; it binds a parameter only where the server knows its type, which DuckDB and SQLite do not
-tell, and a timestamp wrongly.
+first rows, and no SQLSTATE; it binds a parameter only where the server tells its type, which SQLite does not, and a
+timestamp of microseconds wrongly.
 """
 
 import uuid
@@ -131,10 +131,34 @@ def test_batches_of_parameters_are_all_or_none(driver: Driver, urls: dict[str, s
     driver(url, "update", f"DROP TABLE {table}")
 
 
+def test_parameters_of_duckdb_are_bound_in_the_types_that_it_resolves(driver: Driver, urls: dict[str, str]) -> None:
+    url, table = urls["duckdb"], f"boats_{uuid.uuid4().hex[:8]}"
+    types = (
+        "boat TINYINT PRIMARY KEY, name TEXT, price DECIMAL(10, 2), length REAL, built DATE, seen TIMESTAMP, data BLOB"
+    )
+    driver(url, "update", f"CREATE TABLE {table} ({types})")
+    insert = f"INSERT INTO {table} VALUES (?, ?, ?, ?, ?, ?, ?)"
+    floats, time = "FloatingPoint(DOUBLE)", "Timestamp(MILLISECOND, null)"
+    told = ["Int(64, true)", "Utf8", "Decimal(10, 2, 128)", floats, "Date(DAY)", time, "Binary"]
+    assert driver(url, "parameters", insert) == told
+    row = [["String", "Ada"], ["Null", VARCHAR], ["Double", 0.5], ["Date", "2024-02-29"]]
+    row += [["Timestamp", "2024-02-29 12:34:56.123"], ["Bytes", "0001ff"]]
+    assert driver(url, "update", insert, ["Long", 1], *row) == 1
+    driver(url, "batch", insert, [["Int", 2], *row], [["Short", 3], *row])
+    # The engine refuses what the driver would have cut.
+    with pytest.raises(JDBCError, match="out of range"):
+        driver(url, "update", insert, ["Long", 257], *row)
+    query = f"SELECT boat, seen::TEXT AS seen FROM {table} WHERE boat BETWEEN ? AND ? AND built = ? ORDER BY boat"
+    found = driver(url, "query", query, ["Long", 2], ["Long", 300], ["Date", "2024-02-29"])
+    assert found == [{"boat": boat, "seen": "2024-02-29 12:34:56.123"} for boat in ("2", "3")]
+    driver(url, "update", f"DROP TABLE {table}")
+
+
 def test_a_parameter_of_an_unknown_type_is_not_bound(driver: Driver, urls: dict[str, str]) -> None:
-    assert driver(urls["duckdb"], "parameters", "SELECT name FROM berths WHERE berth = ?") == ["Null"]
+    assert driver(urls["duckdb"], "parameters", "SELECT ? AS n") == ["Null"]
     with pytest.raises(JDBCError, match="Can't set non-null value on NullVector"):
-        driver(urls["duckdb"], "query", "SELECT name FROM berths WHERE berth = ?", ["Long", 3])
+        driver(urls["duckdb"], "query", "SELECT ? AS n", ["Long", 3])
+    assert driver(urls["duckdb"], "query", "SELECT ?::BIGINT + 1 AS n", ["Long", 3]) == [{"n": "4"}]
 
 
 def test_the_catalogue(driver: Driver, url: str, table: str) -> None:

@@ -1,5 +1,6 @@
 """Where a server listens and for whom, its limits and its end."""
 
+import datetime as dt
 import json
 import signal
 import subprocess
@@ -7,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from decimal import Decimal
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -211,6 +213,17 @@ def test_longshore_reads_what_it_serves(lake: str, users: Path, tmp_path: Path) 
         query = "SELECT berth, name FROM berths WHERE berth > ? ORDER BY berth"
         read = longshore.read_sql(query, url, params=[3], return_type="arrow")
         assert read.cast(BERTHS.schema) == BERTHS.slice(3)
+
+
+def test_longshore_binds_values_that_are_more_exact_than_the_columns(lake: str) -> None:
+    """The types that the server tells of parameters are those of what they are compared with."""
+    ask = "SELECT count(*) AS n FROM berths WHERE berth {} AND TIMESTAMP '2024-01-01 00:00:00.5' {} ?"
+    with longshore.serve(lake, port=0) as server:
+        for value, found in ((8.5, 2), (Decimal("8.5"), 2), (9, 1)):
+            for time, order in (("00:00:00.500001", "<"), ("00:00:00", ">")):
+                params = [value, dt.datetime.fromisoformat(f"2024-01-01 {time}")]
+                rows = longshore.read_sql(ask.format("> ?", order), server.url, params=params, return_type="arrow")
+                assert rows["n"].to_pylist() == [found], params
 
 
 def test_longshore_reads_one_execution_in_parts(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from longshore import _core
 from longshore.duckdb.failures import translate_errors
 from longshore.duckdb.instance import Instance
 from longshore.duckdb.instance import duckdb as engine
+from longshore.duckdb.parameter_types import typed_nulls
 from longshore.duckdb.parameters import by_parameter_name
 from longshore.duckdb.statements import quoted, tokens
 from longshore.errors import InterfaceError, NotSupportedError, ProgrammingError
@@ -123,8 +124,11 @@ class _Guarded(duckdb.Session):
             statement, params or by_parameter_name(dict.fromkeys(statement.named_parameters)) or None
         )
 
+    def _follow(self) -> None:
+        """See the tables as they are now."""
+
     def parameters(self, statement: str, params: Any) -> Result:
-        """Name the parameters in their order; the engine does not tell their types."""
+        """Describe the parameters in their order; one that the engine resolves no type of is NULL."""
         prepared, _ = self._checked(statement, params)
         names = sorted(
             prepared.named_parameters, key=lambda name: (not name.isdigit(), int(name) if name.isdigit() else 0)
@@ -132,8 +136,10 @@ class _Guarded(duckdb.Session):
         if not names:
             message = "the statement has no parameters"
             raise NotSupportedError(message)
-        columns = ", ".join(f"NULL AS {quoted(name)}" for name in names)
         with self.running():
+            self._follow()
+            nulls = typed_nulls(self.connection, prepared.query, names)
+            columns = ", ".join(f"{null} AS {quoted(name)}" for null, name in zip(nulls, names, strict=True))
             return duckdb.result_of(self.connection.sql(f"SELECT {columns}").limit(0), 1)
 
 
@@ -184,6 +190,9 @@ class _StoreSession(_Guarded, store.Session):
         instance.lock(_LOCK)
         self.guard = Guard(instance.connection(), reads=self._reads)
         return instance
+
+    def _follow(self) -> None:
+        self.within(self.mirror.follow)
 
 
 class ServedStore:
