@@ -1,6 +1,8 @@
 """``longshore.open``: tables in and out, transactions, versions, and the store in place of a URL."""
 
 import datetime as dt
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -156,3 +158,17 @@ def test_options_of_a_read(store: longshore.Store) -> None:
     assert store.read("t", options={"json": "object"})["j"].tolist() == [{"a": 1}]
     with pytest.raises(longshore.InterfaceError, match="verify"):
         store.read("t", options={"verfy": True})
+
+
+def test_another_sqlite_in_the_process_drops_no_lock(lake: Path) -> None:
+    # Of a process of its own, as the locks depend on what a process opens first.
+    script = (
+        "import sqlite3, sys; from pathlib import Path; import longshore\n"
+        "store = longshore.open(sys.argv[1]); store['t'] = {'a': [1]}\n"
+        "other = sqlite3.connect(f'{sys.argv[1]}/catalogue.db')\n"
+        "other.execute('SELECT * FROM sqlite_schema').fetchall(); other.close()\n"
+        "descriptors = [each.read_text() for each in Path('/proc/self/fdinfo').iterdir() if each.exists()]\n"
+        "print(sum('OFDLCK' in each for each in descriptors), any('POSIX' in each for each in descriptors))"
+    )
+    done = subprocess.run([sys.executable, "-c", script, str(lake)], capture_output=True, text=True, check=True)
+    assert done.stdout == "2 False\n"

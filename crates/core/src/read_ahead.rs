@@ -2,7 +2,7 @@
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread::{self, JoinHandle};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
@@ -13,12 +13,17 @@ use crate::{Batches, Deadline, Error, Process, Result};
 /// Batches that wait for their user: with fewer, one side would wait for the other more often.
 const WAITING: usize = 2;
 
+/// How long a reader may take to find that its batches are no longer wanted.
+const GRACE: Duration = Duration::from_millis(100);
+
 /// Batches on their way from one thread to another. Ends only after the result's own end.
 pub struct ReadAhead {
     schema: SchemaRef,
     /// `None` once nothing more is wanted.
     batches: Option<Receiver<Result<RecordBatch>>>,
     reader: Option<JoinHandle<()>>,
+    /// Closed by the reader at its end.
+    ended: Receiver<()>,
     deadline: Deadline,
     /// When the deadline was last asked: batches that are never waited for must not keep the caller from being heard.
     checked: Instant,
@@ -38,6 +43,7 @@ impl ReadAhead {
     ) -> Result<Self> {
         let schema = batches.schema();
         let (sender, receiver) = sync_channel(WAITING);
+        let (alive, ended) = sync_channel(0);
         let read = move || {
             for batch in batches.by_ref() {
                 if sender.send(batch).is_err() {
@@ -47,12 +53,14 @@ impl ReadAhead {
             // The session is released before the user learns of the end.
             drop(batches);
             drop(sender);
+            drop(alive);
         };
         let reader = spawn(thread::Builder::new().name("longshore-ahead".into()), read)?;
         Ok(Self {
             schema,
             batches: Some(receiver),
             reader: Some(reader),
+            ended,
             deadline: deadline.clone(),
             checked: Instant::now(),
             stop: Box::new(stop),
@@ -111,7 +119,8 @@ impl Drop for ReadAhead {
             std::mem::forget((self.batches.take(), self.reader.take()));
             return;
         }
-        if self.batches.take().is_some() {
+        // What is stopped may undo its transaction, and a reader that finds no one to read for it ends by itself.
+        if self.batches.take().is_some() && self.ended.recv_timeout(GRACE) == Err(RecvTimeoutError::Timeout) {
             (self.stop)();
         }
         // A panic has been told of, or no one asks any more.

@@ -16,7 +16,7 @@ mod types;
 mod write;
 
 pub use cell::{Cell, OwnedCell};
-pub use connection::first_bytes;
+pub use connection::{first_bytes, install_locks};
 pub use decode::Collector;
 pub use driver::Sqlite;
 pub use encode::encode;

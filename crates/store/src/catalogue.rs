@@ -100,6 +100,7 @@ impl Catalogue {
         if may_make {
             flags |= OpenFlags::SQLITE_OPEN_CREATE;
         }
+        longshore_sqlite::install_locks();
         let connection = Connection::open_with_flags(path, flags).map_err(failed)?;
         connection.busy_timeout(Duration::from_secs(60)).map_err(failed)?;
         if read_only

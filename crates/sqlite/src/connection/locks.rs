@@ -102,7 +102,8 @@ pub(super) fn read_start(path: &Path, buffer: &mut [u8]) -> bool {
     is_filled
 }
 
-/// Has SQLite call the functions of this file. Does something once only.
+/// Has SQLite call the functions of this file, before it opens its first: one that was opened without them is another
+/// library's here. Does something once only.
 pub(super) fn install() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -123,13 +124,15 @@ pub(super) fn install() {
 }
 
 extern "C" fn open(path: *const c_char, flags: c_int, mode: c_int) -> c_int {
-    if let Some(descriptor) = table().reused(path, flags) {
+    // Until it is in the table, a thread that closes would take it for another library's.
+    let mut table = table();
+    if let Some(descriptor) = table.reused(path, flags) {
         return descriptor;
     }
     // SAFETY: SQLite's own arguments to open(2).
     let descriptor = unsafe { libc::open(path, flags, mode) };
     if let Some(file) = file_of(descriptor) {
-        table().open.insert(descriptor, file);
+        table.open.insert(descriptor, file);
     }
     descriptor
 }

@@ -58,7 +58,7 @@ impl Connection {
     pub(crate) fn open(open: &Open, deadline: &Deadline) -> Result<Self> {
         #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
         {
-            locks::install();
+            install_locks();
             if locks::is_inherited(&open.name) {
                 return Err(Error::interface("the file was open when this process was forked from another")
                     .with_hint(
@@ -363,6 +363,12 @@ extern "C" fn busy(context: *mut c_void, tries: c_int) -> c_int {
     // SAFETY: as above.
     let interrupt = unsafe { &*context.cast::<Interrupt>() };
     c_int::from(interrupt.may_wait(tries))
+}
+
+/// Has SQLite take its locks by `locks`: to be called before this library's first connection to a file.
+pub fn install_locks() {
+    #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+    locks::install();
 }
 
 /// The start of the file `path`; `None` where it cannot be read or is shorter. Another library's locks on the file, which any
