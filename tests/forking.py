@@ -1,12 +1,13 @@
 """A forked child, and what it finds."""
 
-import faulthandler
 import gc
 import multiprocessing
 import os
 import signal
 from collections.abc import Callable
 from typing import Any
+
+import pytest
 
 
 def answers(*uses: Callable[[], Any]) -> list[Any]:
@@ -17,7 +18,6 @@ def answers(*uses: Callable[[], Any]) -> list[Any]:
     child = os.fork()
     if child == 0:
         gc.freeze()
-        faulthandler.dump_traceback_later(15, file=2)
         # Nothing of pytest's may run in here.
         answered = []
         for use in uses:
@@ -28,7 +28,10 @@ def answers(*uses: Callable[[], Any]) -> list[Any]:
         theirs.send(answered)
         os._exit(0)
     try:
-        assert ours.poll(20), "the child hangs"
+        if not ours.poll(20):
+            # It says where, as pytest has Python do.
+            os.kill(child, signal.SIGABRT)
+            pytest.fail("the child hangs")
         return list(ours.recv())
     finally:
         os.kill(child, signal.SIGKILL)

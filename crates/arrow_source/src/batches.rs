@@ -1,6 +1,7 @@
 //! A driver's stream as a result: the type policy over its batches.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, Field, Schema, SchemaRef};
@@ -86,6 +87,9 @@ impl RecordBatchReader for Named {
     }
 }
 
+/// How long rows that are given up may take to end a statement, where to stop it would undo its transaction.
+const GRACE: Duration = Duration::from_millis(100);
+
 /// A result that is read ahead on a thread of its own.
 pub(crate) struct ArrowBatches {
     /// `None` once it has ended.
@@ -113,7 +117,9 @@ impl ArrowBatches {
             }
         };
         let handle = session.handle.clone();
-        match ReadAhead::start(Box::new(batches), &session.deadline, move || _ = handle.cancel()) {
+        let undoes = handle.attribute("undoes_what_is_stopped", |undoes| undoes.extract());
+        let grace = if undoes == Some(true) { GRACE } else { Duration::ZERO };
+        match ReadAhead::start(Box::new(batches), &session.deadline, grace, move || _ = handle.cancel()) {
             Ok(read_ahead) => Ok(Self {
                 read_ahead: Some(read_ahead),
                 session: Some(session),

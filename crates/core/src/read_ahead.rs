@@ -13,9 +13,6 @@ use crate::{Batches, Deadline, Error, Process, Result};
 /// Batches that wait for their user: with fewer, one side would wait for the other more often.
 const WAITING: usize = 2;
 
-/// How long a reader may take to find that its batches are no longer wanted.
-const GRACE: Duration = Duration::from_millis(100);
-
 /// Batches on their way from one thread to another. Ends only after the result's own end.
 pub struct ReadAhead {
     schema: SchemaRef,
@@ -27,6 +24,8 @@ pub struct ReadAhead {
     deadline: Deadline,
     /// When the deadline was last asked: batches that are never waited for must not keep the caller from being heard.
     checked: Instant,
+    /// How long the reader may take to end by itself where its batches are no longer wanted.
+    grace: Duration,
     /// Has the reader stop, whatever it waits for.
     stop: Box<dyn Fn() + Send>,
     /// A forked child has no such reader.
@@ -35,10 +34,11 @@ pub struct ReadAhead {
 
 impl ReadAhead {
     /// Reads `batches` on a thread of its own. Every wait for them looks at `deadline`; `stop` is called where they are not
-    /// read to their end.
+    /// read to their end, and the reader does not end by itself within `grace`.
     pub fn start(
         mut batches: Box<dyn Batches>,
         deadline: &Deadline,
+        grace: Duration,
         stop: impl Fn() + Send + 'static,
     ) -> Result<Self> {
         let schema = batches.schema();
@@ -63,6 +63,7 @@ impl ReadAhead {
             ended,
             deadline: deadline.clone(),
             checked: Instant::now(),
+            grace,
             stop: Box::new(stop),
             process: Process::current(),
         })
@@ -119,8 +120,9 @@ impl Drop for ReadAhead {
             std::mem::forget((self.batches.take(), self.reader.take()));
             return;
         }
-        // What is stopped may undo its transaction, and a reader that finds no one to read for it ends by itself.
-        if self.batches.take().is_some() && self.ended.recv_timeout(GRACE) == Err(RecvTimeoutError::Timeout) {
+        if self.batches.take().is_some()
+            && self.ended.recv_timeout(self.grace) == Err(RecvTimeoutError::Timeout)
+        {
             (self.stop)();
         }
         // A panic has been told of, or no one asks any more.

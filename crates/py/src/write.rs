@@ -2,6 +2,7 @@
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
+use std::time::Duration;
 
 use arrow_array::RecordBatch;
 use arrow_schema::{Schema, SchemaRef};
@@ -69,7 +70,8 @@ pub(crate) fn copy(
     let (stop, ctrl_c) = (reading.deadline.cancel_handle(), deadline(py, None, None)?);
     // All that can fail comes first: whoever drops the read-ahead waits for its thread, which may wait for the interpreter.
     let write = Write::new(py, into, timeout, progress, cancel_handle)?;
-    let read_ahead = ReadAhead::start(reading.take()?, &ctrl_c, move || stop.cancel()).map_err(raise)?;
+    let read_ahead =
+        ReadAhead::start(reading.take()?, &ctrl_c, Duration::ZERO, move || stop.cancel()).map_err(raise)?;
     let schema = read_ahead.schema();
     write.run(py, read_ahead, schema)
 }

@@ -56,6 +56,7 @@ class Session(DriverSession):
 
     not_split = "DuckDB reads a query in parallel inside"
     not_prepared = "DuckDB's Python package does not tell their types"
+    undoes_what_is_stopped = True
     dialect = DUCKDB
     translating = staticmethod(translate_errors)
     #: Without the setting, integers of 128 bits wrap, times lose their offset, and bits cannot be told from bytes.

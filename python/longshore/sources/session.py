@@ -85,6 +85,8 @@ class DriverSession:
     is_own = True
     #: What has lent a connection that is not the session's own, and takes it back.
     lender: Any = None
+    #: Whether a statement that is stopped undoes its transaction. Rows of it that are given up end it without that.
+    undoes_what_is_stopped = False
     #: Why a read is not split.
     not_split = "the driver reads a query whole"
     #: Why there are no types of parameters, where the driver tells none.
