@@ -118,7 +118,7 @@ impl ArrowBatches {
         };
         let handle = session.handle.clone();
         let undoes = handle.attribute("undoes_what_is_stopped", |undoes| undoes.extract());
-        let grace = if undoes == Some(true) { GRACE } else { Duration::ZERO };
+        let grace = (undoes == Some(true)).then_some(GRACE);
         match ReadAhead::start(Box::new(batches), &session.deadline, grace, move || _ = handle.cancel()) {
             Ok(read_ahead) => Ok(Self {
                 read_ahead: Some(read_ahead),

@@ -24,8 +24,8 @@ pub struct ReadAhead {
     deadline: Deadline,
     /// When the deadline was last asked: batches that are never waited for must not keep the caller from being heard.
     checked: Instant,
-    /// How long the reader may take to end by itself where its batches are no longer wanted.
-    grace: Duration,
+    /// How long the reader may take to end by itself where its batches are no longer wanted; `None` to stop it at once.
+    grace: Option<Duration>,
     /// Has the reader stop, whatever it waits for.
     stop: Box<dyn Fn() + Send>,
     /// A forked child has no such reader.
@@ -38,7 +38,7 @@ impl ReadAhead {
     pub fn start(
         mut batches: Box<dyn Batches>,
         deadline: &Deadline,
-        grace: Duration,
+        grace: Option<Duration>,
         stop: impl Fn() + Send + 'static,
     ) -> Result<Self> {
         let schema = batches.schema();
@@ -120,10 +120,11 @@ impl Drop for ReadAhead {
             std::mem::forget((self.batches.take(), self.reader.take()));
             return;
         }
-        if self.batches.take().is_some()
-            && self.ended.recv_timeout(self.grace) == Err(RecvTimeoutError::Timeout)
-        {
-            (self.stop)();
+        if self.batches.take().is_some() {
+            let ends = |grace| self.ended.recv_timeout(grace) == Err(RecvTimeoutError::Disconnected);
+            if !self.grace.is_some_and(ends) {
+                (self.stop)();
+            }
         }
         // A panic has been told of, or no one asks any more.
         let _ = self.join();

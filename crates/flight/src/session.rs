@@ -32,7 +32,7 @@ use crate::statement::{Kind, Prepared, answer, numbered, returns, update};
 const WITHOUT_TRANSACTIONS: &str = "connect with autocommit=True, or write by the URL";
 
 /// How long it may take to end a transaction that its owner no longer waits for.
-pub(crate) const ENDING: Duration = Duration::from_secs(2);
+pub(crate) const ENDING: Duration = Duration::from_secs(4);
 
 /// Sets of parameters that go to the server at once.
 const SETS: usize = 4096;

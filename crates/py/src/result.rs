@@ -1,7 +1,6 @@
 //! `sql`: a result of the engine on its way to the frame that was asked for.
 
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
@@ -218,7 +217,7 @@ struct Running {
 impl Running {
     fn start(batches: Box<dyn Batches>, engine: Engine, deadline: &Deadline) -> Result<Self> {
         let (schema, cancel) = (batches.schema(), engine.cancel.clone());
-        let read_ahead = ReadAhead::start(batches, deadline, Duration::ZERO, move || cancel.call())?;
+        let read_ahead = ReadAhead::start(batches, deadline, None, move || cancel.call())?;
         Ok(Self { result: Some((read_ahead, engine)), schema, process: Process::current() })
     }
 }

@@ -2,7 +2,6 @@
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
-use std::time::Duration;
 
 use arrow_array::RecordBatch;
 use arrow_schema::{Schema, SchemaRef};
@@ -71,7 +70,7 @@ pub(crate) fn copy(
     // All that can fail comes first: whoever drops the read-ahead waits for its thread, which may wait for the interpreter.
     let write = Write::new(py, into, timeout, progress, cancel_handle)?;
     let read_ahead =
-        ReadAhead::start(reading.take()?, &ctrl_c, Duration::ZERO, move || stop.cancel()).map_err(raise)?;
+        ReadAhead::start(reading.take()?, &ctrl_c, None, move || stop.cancel()).map_err(raise)?;
     let schema = read_ahead.schema();
     write.run(py, read_ahead, schema)
 }
