@@ -260,7 +260,7 @@ impl Shared {
         let done = move || {
             let done = work(&shared, &context, &deadline);
             if deadline.cancel_handle().is_cancelled() {
-                // What it has made is no one's.
+                // Nobody has what it has made.
                 shared.sweep();
             }
             done
