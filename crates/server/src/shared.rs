@@ -260,7 +260,7 @@ impl Shared {
         let done = move || {
             let done = work(&shared, &context, &deadline);
             if deadline.cancel_handle().is_cancelled() {
-                // Nobody has what it has made.
+                // What it has made belongs to a caller that is gone.
                 shared.sweep();
             }
             done
