@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import longshore
+from longshore.sources.trino_http import Address, Connection
 
 SIGNATURE = {"rawType": "integer", "arguments": []}
 COLUMNS = [{"name": "n", "type": "integer", "typeSignature": SIGNATURE}]
@@ -54,6 +55,7 @@ class Handler(BaseHTTPRequestHandler):
             status, body = 200, b""
         else:
             status, told = self.server.answers.pop(0)
+            told = told() if callable(told) else told
             body = told if isinstance(told, bytes) else json.dumps(told).encode()
         self.send_response(status)
         self.send_header("Content-Length", str(len(body)))
@@ -77,7 +79,7 @@ class Handler(BaseHTTPRequestHandler):
 def server() -> Iterator[Scripted]:
     """Give such a server."""
     with Scripted() as server:
-        thread = threading.Thread(target=server.serve_forever)
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         yield server
         server.shutdown()
@@ -165,3 +167,28 @@ def test_a_stream_that_is_dropped_ends_its_query(server: Scripted) -> None:
     with longshore.read_sql("SELECT n", url, return_type="arrow_stream") as stream:
         assert next(stream).num_rows == 1
     assert "DELETE /next" in server.asked
+
+
+def test_a_table_that_is_being_made_is_there_before_its_write_is_stopped(server: Scripted) -> None:
+    connection = Connection(Address.of(f"me@{server.place}/tpch", {}))
+    begun, stopping = threading.Event(), threading.Thread(target=connection.cancel)
+
+    class Waited(threading.Event):
+        def wait(self, timeout: float | None = None) -> bool:
+            begun.set()
+            return super().wait(timeout)
+
+    def made() -> Any:
+        stopping.start()
+        assert begun.wait(10)
+        return page(server, last=True)[1]
+
+    connection._may_be_stopped = Waited()  # noqa: SLF001  to see that it is waited for
+    server.answers = [page(server), (200, made), page(server), page(server, last=True)]
+    with connection.uninterrupted():
+        connection.run("CREATE TABLE t (n integer)").finish()
+    stopping.join()
+    assert server.asked == ["POST /v1/statement", "GET /next"]
+    connection.run("DROP TABLE t").finish()
+    assert server.answers == []
+    connection.close()

@@ -178,6 +178,8 @@ class Connection:
         self._waiting: socket.socket | None = None
         self._is_idle = threading.Event()
         self._is_idle.set()
+        self._may_be_stopped = threading.Event()
+        self._may_be_stopped.set()
         with network(TrinoError):
             self._http: http.client.HTTPConnection | None = address.connected()
 
@@ -305,8 +307,18 @@ class Connection:
             connection.request("DELETE", parts.path, headers=self._sent(with_session=False))
             connection.getresponse().read()
 
+    @contextlib.contextmanager
+    def uninterrupted(self) -> Iterator[None]:
+        """Let statements come to their end: the server may do what one asks for even after it is told to end it."""
+        self._may_be_stopped.clear()
+        try:
+            yield
+        finally:
+            self._may_be_stopped.set()
+
     def cancel(self) -> None:
         """End the running statement, from any thread."""
+        self._may_be_stopped.wait(_CANCEL_SECONDS)
         self._is_stopped = True
         if self.running is None:
             # The first answer names what is to be ended.

@@ -55,8 +55,9 @@ class TrinoLoader(TableLoader):
         )
         hidden = self._dialect.quoted(*self._path[:-1], self._rows)
         lines = ", ".join(f"{self._dialect.quoted(name)} {kind}" for name, kind in self._to)
-        self._session.execute(f"CREATE TABLE {hidden} ({lines})")
         self._hidden: str | None = hidden
+        with self._session.connection.uninterrupted():
+            self._session.execute(f"CREATE TABLE {hidden} ({lines})")
 
     def push(self, frame: object, before: int) -> None:
         """Write rows; raises ``DataError`` for a value that the column does not hold exactly."""
@@ -112,7 +113,8 @@ class TrinoLoader(TableLoader):
     def commit(self) -> None:
         """Make the rows the table's."""
         if self._mode in {"fail", "replace"}:
-            self._take_place()
+            with self._session.connection.uninterrupted():
+                self._take_place()
         else:
             self._insert()
         self._drop()
