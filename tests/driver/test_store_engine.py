@@ -206,7 +206,6 @@ def test_errors(connection: "Connection") -> None:
         ("SELECT nothing FROM boats", dbapi.ProgrammingError, "nothing"),
         ("SELECT CAST(name AS INTEGER) FROM boats", dbapi.DataError, "convert"),
         ("SELECT 1; SELECT 2", dbapi.ProgrammingError, "multiple statements"),
-        ("DELETE FROM boats WHERE id = 1", dbapi.NotSupportedError, "not a query"),
         ("COPY boats TO '/dev/null'", dbapi.NotSupportedError, "not a query"),
     ):
         with pytest.raises(kind, match=message):
@@ -218,6 +217,24 @@ def test_errors(connection: "Connection") -> None:
     with connection.cursor(adbc_stmt_kwargs=few) as cursor, refused:
         cursor.execute(late).fetch_arrow_table()
     assert read(connection, "SELECT 1 AS x")["x"].to_pylist() == [1]
+
+
+@pytest.mark.parametrize("prefix", ["", "WITH few AS (SELECT 1 AS id) ", "EXPLAIN ANALYZE "])
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "INSERT INTO counts SELECT 1",
+        "UPDATE counts SET rows = 1",
+        "DELETE FROM counts",
+        "MERGE INTO counts USING (SELECT 1 AS rows) USING (rows) WHEN MATCHED THEN DELETE",
+    ],
+)
+def test_rows_are_changed_by_other_ways(connection: "Connection", prefix: str, statement: str) -> None:
+    with pytest.raises(dbapi.NotSupportedError, match="not a query") as refused:
+        read(connection, prefix + statement)
+    assert refused.value.sqlstate == "0A000"
+    assert "by ingestion, or by longshore.open(path).sql" in str(refused.value)
+    assert read(connection, "FROM counts")["rows"].to_pylist() == [COUNT]
 
 
 @pytest.mark.parametrize(

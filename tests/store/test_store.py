@@ -172,3 +172,13 @@ def test_another_sqlite_in_the_process_drops_no_lock(lake: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", script, str(lake)], capture_output=True, text=True, check=True)
     assert done.stdout == "2 False\n"
+
+
+def test_a_write_imports_no_engine(lake: Path) -> None:
+    script = (
+        "import sys, longshore; store = longshore.open(sys.argv[1]); store.write('t', {'a': [1], 'b': [2]}, key='a')\n"
+        "store.write('t', {'a': [1, 2], 'b': [3, 4]}, if_exists='upsert', key='a')\n"
+        "print({'duckdb', 'pandas', 'pyarrow.compute'} & {*sys.modules}, len(store.read('t', return_type='arrow')))"
+    )
+    done = subprocess.run([sys.executable, "-c", script, str(lake)], capture_output=True, text=True, check=True)
+    assert done.stdout == "set() 2\n"

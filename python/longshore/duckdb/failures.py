@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Iterator
 
 from longshore import errors
-from longshore.duckdb.instance import duckdb
+from longshore.duckdb.instance import engine
 from longshore.errors import masked
 
 #: From the particular to the general: the first match counts.
@@ -90,7 +90,7 @@ def translate_errors() -> Iterator[None]:
     """Raise Longshore's exceptions for DuckDB's."""
     try:
         yield
-    except duckdb.Error as error:
+    except engine().Error as error:
         # It quotes the query, which may hold passwords.
         error.args = (masked(str(error)),)
         raise _translation(error) from error
@@ -99,8 +99,8 @@ def translate_errors() -> Iterator[None]:
 def error_from_text(text: str) -> errors.Error:
     """Give the exception that the engine would have raised with this text."""
     name = f"{text.partition(' Error:')[0].replace(' ', '')}Exception".lower()
-    kinds = (getattr(duckdb, each) for each in dir(duckdb) if each.lower() == name)
-    return _translation(next(kinds, duckdb.OperationalError)(text))
+    kinds = (getattr(engine(), each) for each in dir(engine()) if each.lower() == name)
+    return _translation(next(kinds, engine().OperationalError)(text))
 
 
 def error_from_driver(text: str) -> errors.Error | None:
@@ -142,12 +142,12 @@ def with_column_hint(error: errors.Error, names: Collection[str]) -> errors.Erro
 
 def is_fatal(error: BaseException) -> bool:
     """Whether an earlier error of any query has ended the instance."""
-    return isinstance(error, duckdb.FatalException) and "previous fatal error" in str(error)
+    return isinstance(error, engine().FatalException) and "previous fatal error" in str(error)
 
 
 def _translation(error: Exception) -> errors.Error:
     text = str(error).strip()
-    name = next((name for name in _KINDS if isinstance(error, getattr(duckdb, name))), None)
+    name = next((name for name in _KINDS if isinstance(error, getattr(engine(), name))), None)
     kind = errors.DatabaseError if name is None else _KINDS[name]
     if _OF_DATA.match(text):
         kind = errors.DataError

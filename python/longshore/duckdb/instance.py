@@ -9,6 +9,7 @@ import shutil
 import tempfile
 import threading
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,20 +18,22 @@ from longshore.duckdb.waiting import defer_interrupts, finish
 from longshore.frames import missing, require_version
 from longshore.options import Options
 
-try:
-    with defer_interrupts():
-        import duckdb
-except ImportError as error:
-    raise missing(library="duckdb", extra="sql", purpose="longshore.sql") from error
-
-# Before, a filter over Arrow data loses NaN, and a reader that is read twice is empty the second time.
-require_version("duckdb", duckdb.__version__, (2, 0))
-
 #: How the engine has to export its results. Without it, integers of 128 bits wrap, times lose their offset, and bits
 #: and JSON cannot be told from bytes and text.
 _SETTINGS = {"arrow_lossless_conversion": True}
 
-__all__ = ["Instance", "abandon", "duckdb", "shared"]
+
+@cache
+def engine() -> Any:
+    """Import DuckDB, which takes longer than a small write into a store: only a statement needs it."""
+    try:
+        with defer_interrupts():
+            import duckdb
+    except ImportError as error:
+        raise missing(library="duckdb", extra="sql", purpose="longshore.sql") from error
+    # Before, a filter over Arrow data loses NaN, and a reader that is read twice is empty the second time.
+    require_version("duckdb", duckdb.__version__, (2, 0))
+    return duckdb
 
 
 class Instance:
@@ -49,13 +52,13 @@ class Instance:
             settings["threads"] = options.threads
         if (limit := options.memory_limit_bytes) is not None:
             settings["memory_limit"] = f"{limit}B"
-        self._root = duckdb.connect(":memory:", config=settings)
+        self._root = engine().connect(":memory:", config=settings)
         # It would print on the standard output of whoever runs Python interactively; cursors inherit it.
         self._root.execute("SET SESSION enable_progress_bar = false")
         # As an argument of connect it would need an extension that is not loaded yet.
         self._root.execute("SET GLOBAL TimeZone = 'UTC'")
         # It makes an anti-join of LEFT JOIN ... IS NULL and loses rows of Arrow data. A version without it raises.
-        with contextlib.suppress(duckdb.Error):
+        with contextlib.suppress(engine().Error):
             self._root.execute("SET GLOBAL disabled_optimizers = 'outer_join_simplification'")
         self._default_limit = _shown_bytes(self._value("current_setting('memory_limit')"))
         self._is_limited = False
@@ -65,7 +68,7 @@ class Instance:
         """Lower its memory limit to what the system has left, where that is less than its default."""
         free = _core.memory_left() if options.memory_limit == "auto" else None
         share = self._default_limit if free is None else free * 4 // 5
-        with contextlib.suppress(duckdb.Error):
+        with contextlib.suppress(engine().Error):
             if share < self._default_limit:
                 used = self._value("sum(memory_usage_bytes)::BIGINT FROM duckdb_memory()")
                 self._root.execute(f"SET GLOBAL memory_limit = '{min(used + share, self._default_limit)}B'")
@@ -90,7 +93,7 @@ class Instance:
         """Whether it still answers: an internal error ends it for good."""
         try:
             self._root.execute("SELECT 1").fetchall()
-        except duckdb.Error:
+        except engine().Error:
             return False
         return True
 

@@ -11,10 +11,9 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from longshore.duckdb.instance import duckdb
+from longshore.duckdb.instance import engine
 from longshore.duckdb.many import insert_rows, takes_rows_at_once
 from longshore.duckdb.parameters import by_parameter_name
-from longshore.duckdb.pushdown import syntax_of
 from longshore.duckdb.statements import TARGET, names_in, quoted, tokens
 from longshore.errors import DataError, NotSupportedError, ProgrammingError
 from longshore.frames.pushdown import Pushdown, fold_name
@@ -176,7 +175,7 @@ class Mirror:
             yield
         finally:
             # An interrupt has ended it.
-            with contextlib.suppress(duckdb.Error):
+            with contextlib.suppress(engine().Error):
                 self.connection.rollback()
 
     # The engine's catalogue.
@@ -247,9 +246,9 @@ class Mirror:
             hint = "compare with lower(...), or give the query a COLLATE"
             raise NotSupportedError(f"a store has no collations, as {name!r} would have\nHint: {hint}", hint=hint)
         try:
-            with duckdb.connect(":memory:") as bare:
+            with engine().connect(":memory:") as bare:
                 bare.execute(definition)
-        except duckdb.Error as error:
+        except engine().Error as error:
             hint = "use the engine's own functions and types"
             message = f"the definition of {name!r} needs what only this session has: {error}\nHint: {hint}"
             raise NotSupportedError(message, hint=hint) from None
@@ -293,6 +292,9 @@ class Mirror:
         self._register(TARGET, table, transaction, self._pushdown(TARGET, text, values))
 
     def _pushdown(self, label: str, text: str, values: Any) -> Pushdown:
+        # A write reads no query.
+        from longshore.duckdb.pushdown import syntax_of
+
         return syntax_of(text, lambda: self._serialized(text)).pushdown(label, by_parameter_name(values))
 
     def _serialized(self, query: str) -> str:
@@ -395,7 +397,7 @@ def predicates_of(pushdown: Pushdown, own: Mapping[str, str]) -> _Predicates:
 @lru_cache(maxsize=64)
 def columns_in(definition: str, name: str) -> Sequence[Column]:
     """Give the columns of a table that a statement makes."""
-    with duckdb.connect(":memory:") as bare:
+    with engine().connect(":memory:") as bare:
         bare.execute(definition)
         return [Column(*row) for row in bare.execute(_COLUMNS, [name]).fetchall()]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from longshore.duckdb.failures import circular_table, is_fatal, missing_table, translate_errors
-from longshore.duckdb.instance import Instance, abandon, duckdb, shared
+from longshore.duckdb.instance import Instance, abandon, engine, shared
 from longshore.duckdb.result import ClosedByResult
 from longshore.duckdb.waiting import Task, run_on_thread
 from longshore.errors import OperationalError, ProgrammingError
@@ -148,7 +148,7 @@ class Session(ClosedByResult):
                     # Registering a table may have dropped predicates.
                     statement = self.statements[at]
                     return self._bind(f"EXPLAIN {statement.query}" if explain else statement, params)
-                except duckdb.Error as error:
+                except engine().Error as error:
                     if self._instance is None and is_fatal(error):
                         self._switch_instance()
                         continue
@@ -163,7 +163,7 @@ class Session(ClosedByResult):
 
     def _bind(self, statement: Any, params: Any) -> Any:
         relation = self._connection.sql(statement, params=params)
-        has_rows = getattr(statement, "expected_result_type", None) != [duckdb.ExpectedResultType.NOTHING]
+        has_rows = getattr(statement, "expected_result_type", None) != [engine().ExpectedResultType.NOTHING]
         return relation if has_rows else None
 
     def _switch_instance(self) -> None:
@@ -177,7 +177,7 @@ class Session(ClosedByResult):
     def use_large_strings(self) -> None:
         """Have texts exported with offsets of 64 bits, as pandas has them."""
         # An older engine has this setting for all sessions at once; there, the export widens the offsets.
-        with contextlib.suppress(duckdb.Error):
+        with contextlib.suppress(engine().Error):
             self._connection.execute("SET SESSION arrow_large_buffer_size = true")
 
     def cancel(self) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
-from longshore.duckdb.instance import duckdb
+from longshore.duckdb.instance import engine
 from longshore.errors import NotSupportedError
 from longshore.frames.pushdown import fold_name
 
@@ -52,7 +52,7 @@ def tokens(text: str) -> list[Token]:
     ['SELECT', 'a', 'FROM', '"c d"']
     """
     data = text.encode()
-    starts = [(start, str(kind).rpartition(".")[2]) for start, kind in duckdb.tokenize(text)]
+    starts = [(start, str(kind).rpartition(".")[2]) for start, kind in engine().tokenize(text)]
     found: list[Token] = []
     depth = 0
     for (start, kind), (end, _) in pairwise([*starts, (len(data), "")]):

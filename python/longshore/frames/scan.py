@@ -13,7 +13,6 @@ from longshore.texts import column_name
 
 try:
     import pyarrow as pa
-    import pyarrow.compute as pc
 except ImportError as error:
     raise missing(library="pyarrow", extra="sql", purpose="SQL over dataframes") from error
 
@@ -37,6 +36,13 @@ _INTERVAL = np.dtype([("months", "<i4"), ("days", "<i4"), ("nanoseconds", "<i8")
 _NO_TYPE = "the engine does not have the type"
 _NO_NANOSECONDS = "the engine's intervals have no nanoseconds"
 _HINT = "convert the column before the query, or leave it out of it"
+
+
+def compute() -> Any:
+    """Import pyarrow's functions, which takes longer than a small write that needs none."""
+    import pyarrow.compute
+
+    return pyarrow.compute
 
 
 def engine_table(data: Any, name: str, projection: Projection) -> Any:
@@ -321,13 +327,14 @@ def _refuse_lossy(column: Any, name: str, table: str, before: int) -> None:
 def _first_lossy(array: Any) -> tuple[int, str] | None:
     """Return the first row with a value that the engine would change, and why it would."""
     if pa.types.is_date64(array.type):
+        pc = compute()
         ticks = array.view(pa.int64())
         days = pc.multiply(pc.divide(ticks, _DAY * 1_000), _DAY * 1_000)
         return _first_true(pc.not_equal(days, ticks), "a date with a time of day, which the engine would cut")
     if pa.types.is_time(array.type):
         return _first_true(_beyond_day(array), "a time that is in no day")
     if array.type == pa.duration("ns"):
-        ticks = pc.fill_null(array.view(pa.int64()), 0).to_numpy(zero_copy_only=False)
+        ticks = compute().fill_null(array.view(pa.int64()), 0).to_numpy(zero_copy_only=False)
         return _first_true(pa.array(ticks % 1000 != 0), _NO_NANOSECONDS)
     if pa.types.is_interval(array.type):
         values = np.frombuffer(array.buffers()[1] or b"", dtype=_INTERVAL)["nanoseconds"]
@@ -338,6 +345,7 @@ def _first_lossy(array: Any) -> tuple[int, str] | None:
 
 
 def _beyond_day(times: Any) -> Any:
+    pc = compute()
     ticks = times.view(pa.int32() if pa.types.is_time32(times.type) else pa.int64())
     # 24:00 is a time of the engine's.
     most = pa.scalar(_DAY * _TICKS[times.type.unit], ticks.type)
@@ -357,11 +365,11 @@ def _first_lossy_within(array: Any) -> tuple[int, str] | None:
     if (found := _first_lossy(array.flatten())) is None:
         return None
     item, reason = found
-    return pc.list_parent_indices(array)[item].as_py(), reason
+    return compute().list_parent_indices(array)[item].as_py(), reason
 
 
 def _first_true(array: Any, reason: str) -> tuple[int, str] | None:
-    row: int = pc.index(array, True).as_py()
+    row: int = compute().index(array, True).as_py()
     return None if row < 0 else (row, reason)
 
 

@@ -7,11 +7,10 @@ from typing import Any
 from longshore.errors import DataError
 from longshore.frames import missing
 from longshore.frames.pushdown import fold_name
-from longshore.frames.scan import engine_table, is_scanned_as_it_is
+from longshore.frames.scan import compute, engine_table, is_scanned_as_it_is
 
 try:
     import pyarrow as pa
-    import pyarrow.compute as pc
 except ImportError as error:
     raise missing(library="pyarrow", extra="store", purpose="SQL over a store") from error
 
@@ -66,7 +65,12 @@ def is_plain(schema: Any) -> bool:
 
 def engine_rows(scan: Any, name: str) -> Any:
     """Give the rows of a scan as a table of types that the engine has."""
-    return engine_table(pa.table(scan), name, lambda: None)
+    return engine_table(_table(scan), name, lambda: None)
+
+
+def _table(stream: Any) -> Any:
+    # pa.table() would import pandas, to see whether it is a DataFrame.
+    return pa.RecordBatchReader.from_stream(stream).read_all()
 
 
 def engine_empty(schema: Any, name: str) -> Any:
@@ -170,23 +174,24 @@ def _cast(column: Any, kind: Any) -> Any:
         column = column.cast(kind.value_type).dictionary_encode()
     made = column if column.type == kind else column.cast(kind)
     # Halves of floats are not looked at by the cast.
-    if pa.types.is_float16(kind) and not pc.all(_same(made.cast(column.type), column), min_count=0).as_py():
+    if pa.types.is_float16(kind) and not compute().all(_same(made.cast(column.type), column), min_count=0).as_py():
         message = "it has more digits than 16 bits"
         raise pa.ArrowInvalid(message)
     return made
 
 
 def _same(one: Any, other: Any) -> Any:
+    pc = compute()
     both = pc.and_(pc.is_nan(one), pc.is_nan(other))
     return pc.fill_null(pc.or_(pc.equal(one, other), both), fill_value=True)
 
 
 def first_null(frame: Any, required: Collection[str]) -> tuple[str, int] | None:
     """Give the column and the row of the first NULL where there can be none."""
-    table = pa.table(frame)
+    table = _table(frame)
     for name, column in zip(table.column_names, table.columns, strict=True):
         if fold_name(name) in required and column.null_count:
-            return name, pc.index(column.is_null(), True).as_py()
+            return name, compute().index(column.is_null(), True).as_py()
     return None
 
 

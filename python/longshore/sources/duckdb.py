@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from longshore.duckdb.failures import translate_errors
-from longshore.duckdb.instance import duckdb
+from longshore.duckdb.instance import engine
 from longshore.duckdb.many import insert_rows, takes_rows_at_once
 from longshore.duckdb.parameters import engine_params, with_dollars
 from longshore.duckdb.result import Rebatched, bounded_rows, labels
@@ -28,7 +28,7 @@ def connect(rest: str, keywords: Mapping[str, str], *, creates: bool) -> "Sessio
     with translate_errors():
         return file.opened(
             lambda: Session(
-                duckdb.connect(file.path, read_only=file.is_read_only, config=dict(file.settings)).execute(_QUIET)
+                engine().connect(file.path, read_only=file.is_read_only, config=dict(file.settings)).execute(_QUIET)
             ),
             ending="Unique file handle conflict",
             other="different configuration",

@@ -11,8 +11,7 @@ from typing import Any, Protocol
 
 from longshore import _core
 from longshore.duckdb.failures import translate_errors
-from longshore.duckdb.instance import Instance
-from longshore.duckdb.instance import duckdb as engine
+from longshore.duckdb.instance import Instance, engine
 from longshore.duckdb.parameter_types import typed_nulls
 from longshore.duckdb.parameters import by_parameter_name
 from longshore.duckdb.statements import quoted, tokens
@@ -218,7 +217,7 @@ def database(path: str, options: Options) -> ServedDatabase:
         message = f"there is no file {path!r}"
         raise InterfaceError(message)
     with translate_errors():
-        return ServedDatabase(engine.connect(path, config={**_SETTINGS, **_limits(options)}), only_reads=False)
+        return ServedDatabase(engine().connect(path, config={**_SETTINGS, **_limits(options)}), only_reads=False)
 
 
 def folder(path: Path, options: Options) -> ServedDatabase:
@@ -229,7 +228,7 @@ def folder(path: Path, options: Options) -> ServedDatabase:
         message = f"there is no Parquet file in {str(path)!r}"
         raise InterfaceError(message)
     with translate_errors():
-        root = engine.connect(":memory:", config={**_SETTINGS, **_limits(options)})
+        root = engine().connect(":memory:", config={**_SETTINGS, **_limits(options)})
         for name, files in tables.items():
             listed = ", ".join(literal(str(file.resolve())) for file in files)
             root.execute(f"CREATE VIEW {quoted(name)} AS FROM read_parquet([{listed}], union_by_name = true)")

@@ -220,9 +220,7 @@ impl Engine {
             .first()
             .is_some_and(|first| READING.iter().any(|word| first.is_word(word) || first.is_mark(word)));
         if !reads {
-            return Err(Error::new(longshore_core::Kind::NotSupported, "the statement is not a query")
-                .with_sqlstate("0A000")
-                .with_hint(CHANGED));
+            return Err(not_a_query());
         }
         let numbered = positional(&POSTGRESQL, &query.text, &query.params)?;
         let statement = zero_ended(&numbered.text)?;
@@ -230,7 +228,9 @@ impl Engine {
         // SAFETY: the connection is live; what was prepared is freed with `prepared`, though it has failed.
         unsafe {
             if (self.library.prepare)(self.connection.0, statement.as_ptr(), &raw mut prepared.handle) != 0 {
-                return Err(error_of(&text((self.library.prepare_error)(prepared.handle))));
+                let message = text((self.library.prepare_error)(prepared.handle));
+                // What follows a WITH or an EXPLAIN may be no query either.
+                return Err(if is_of_views(&message) { not_a_query() } else { error_of(&message) });
             }
             let (wanted, given) = ((self.library.nparams)(prepared.handle), numbered.values.len() as u64);
             if wanted != given {
@@ -368,4 +368,16 @@ impl Drop for Watch {
             let _ = thread.join();
         }
     }
+}
+
+/// Whether the engine says that a statement would change a view, as all tables are here.
+fn is_of_views(message: &str) -> bool {
+    message.ends_with(" is not an table")
+        || message.starts_with("Binder Error: Can only ") && message.contains("base table")
+}
+
+fn not_a_query() -> Error {
+    Error::new(longshore_core::Kind::NotSupported, "the statement is not a query")
+        .with_sqlstate("0A000")
+        .with_hint(CHANGED)
 }

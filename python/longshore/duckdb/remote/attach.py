@@ -12,7 +12,7 @@ import pyarrow as pa
 from longshore import sources
 from longshore.connection import Connection, connect, is_connection, scheme_of
 from longshore.duckdb.failures import Failure, TableAltered, error_from_text
-from longshore.duckdb.instance import duckdb, shared
+from longshore.duckdb.instance import engine, shared
 from longshore.duckdb.parameters import Params, by_parameter_name
 from longshore.duckdb.pushdown import syntax_of
 from longshore.duckdb.query import Sources
@@ -540,7 +540,7 @@ def _describe(query: str, params: Params) -> list[tuple[str, str]]:
         connection = shared.connection()
         try:
             rows = connection.execute(f"DESCRIBE {query}", params).fetchall()
-        except duckdb.Error as error:
+        except engine().Error as error:
             raise Unsafe from error
         finally:
             shared.release(connection)
