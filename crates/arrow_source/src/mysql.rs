@@ -32,9 +32,13 @@ impl MySqlConnection {
         let client = self.0.clone();
         Box::new(OneSession(move |deadline: &Deadline| {
             let lent = PythonClient(client.clone());
-            let (capabilities, thread, status, is_for_us) =
+            let (capabilities, thread, status, is_for_us, has_texts_alone) =
                 lent.call(|client| client.call_method0("lend")?.extract())?;
-            adopt(Box::new(lent), Greeted { capabilities, thread, status, is_for_us }, deadline)
+            adopt(
+                Box::new(lent),
+                Greeted { capabilities, thread, status, is_for_us, has_texts_alone },
+                deadline,
+            )
         }))
     }
 }

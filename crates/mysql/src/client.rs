@@ -39,6 +39,8 @@ pub struct Greeted {
     /// Whether the connection is for us alone: our statements are transactions of their own. Otherwise they are parts of its
     /// owner's.
     pub is_for_us: bool,
+    /// Whether the client sends statements as texts alone: nothing is prepared, and rows come as texts.
+    pub has_texts_alone: bool,
 }
 
 /// A session over a client's connection, which gets it back when the session ends.

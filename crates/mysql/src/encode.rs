@@ -9,18 +9,18 @@ use crate::packet::put_counted;
 use crate::temporal::{MAX_TIME, Zone, unknown_zone};
 
 /// Types of parameters: the code and the sign.
-mod kind {
-    pub(super) const TINY: [u8; 2] = [1, 0];
-    pub(super) const DOUBLE: [u8; 2] = [5, 0];
-    pub(super) const NULL: [u8; 2] = [6, 0];
-    pub(super) const LONGLONG: [u8; 2] = [8, 0];
-    pub(super) const UNSIGNED: [u8; 2] = [8, 0x80];
-    pub(super) const DATE: [u8; 2] = [10, 0];
-    pub(super) const TIME: [u8; 2] = [11, 0];
-    pub(super) const DATETIME: [u8; 2] = [12, 0];
-    pub(super) const DECIMAL: [u8; 2] = [246, 0];
-    pub(super) const BLOB: [u8; 2] = [252, 0];
-    pub(super) const TEXT: [u8; 2] = [253, 0];
+pub(crate) mod kind {
+    pub(crate) const TINY: [u8; 2] = [1, 0];
+    pub(crate) const DOUBLE: [u8; 2] = [5, 0];
+    pub(crate) const NULL: [u8; 2] = [6, 0];
+    pub(crate) const LONGLONG: [u8; 2] = [8, 0];
+    pub(crate) const UNSIGNED: [u8; 2] = [8, 0x80];
+    pub(crate) const DATE: [u8; 2] = [10, 0];
+    pub(crate) const TIME: [u8; 2] = [11, 0];
+    pub(crate) const DATETIME: [u8; 2] = [12, 0];
+    pub(crate) const DECIMAL: [u8; 2] = [246, 0];
+    pub(crate) const BLOB: [u8; 2] = [252, 0];
+    pub(crate) const TEXT: [u8; 2] = [253, 0];
 }
 
 /// The bytes that bind `values`, as the session in `zone` takes them; nothing where there are none.
@@ -43,8 +43,17 @@ pub(crate) fn parameters(values: &[&Value], zone: Zone) -> Result<Vec<u8>> {
     Ok([nulls.as_slice(), &[1], &types, &cells].concat())
 }
 
+/// Refuses more values than places, and fewer.
+pub(crate) fn check_count(places: usize, values: usize) -> Result<()> {
+    if places == values {
+        return Ok(());
+    }
+    Err(Error::programming(format!("the statement has {places} parameters, and params {values}"))
+        .with_hint("write one ? for each value; a ? in a text or a comment is not one"))
+}
+
 /// Appends a value; gives the type that it has.
-fn put(value: &Value, zone: Zone, into: &mut Vec<u8>) -> Result<[u8; 2]> {
+pub(crate) fn put(value: &Value, zone: Zone, into: &mut Vec<u8>) -> Result<[u8; 2]> {
     Ok(match value {
         Value::Null => kind::NULL,
         Value::Bool(value) => {

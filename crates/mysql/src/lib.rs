@@ -11,6 +11,7 @@ mod encode;
 // Tests build it too, so that it keeps up with what it calls.
 #[cfg(any(fuzzing, test))]
 pub mod fuzzing;
+mod literals;
 mod many;
 mod message;
 mod metadata;

@@ -17,6 +17,7 @@ use longshore_values::{Assembly, ReadColumn};
 use crate::connection::{Connection, Prepared};
 use crate::decode::{Context, Format, decoder};
 use crate::dialect::{self, binds_table_of_values, dialect, is_setting, tokens};
+use crate::literals::inlined;
 use crate::message::{self, Definition, capability};
 use crate::metadata::CATALOGUE;
 use crate::rows::{Layout, ResultWire};
@@ -93,9 +94,15 @@ impl MySqlSession {
     }
 
     pub(crate) fn statement<'a>(&self, query: &'a Query) -> Result<Numbered<'a>> {
-        let statement = positional(&dialect(self.connection.escapes()), &query.text, &query.params)?;
-        if !statement.values.is_empty() {
-            self.check_parameters(&statement.text)?;
+        let mut statement = positional(&dialect(self.connection.escapes()), &query.text, &query.params)?;
+        if statement.values.is_empty() {
+            return Ok(statement);
+        }
+        self.check_parameters(&statement.text)?;
+        if self.connection.has_texts_alone() {
+            let (zone, escapes) = (self.connection.zone(), self.connection.escapes());
+            statement.text = inlined(&statement.text, &statement.values, zone, escapes)?;
+            statement.values.clear();
         }
         Ok(statement)
     }
@@ -119,7 +126,8 @@ impl MySqlSession {
         let has_no_values = statement.values.is_empty();
         // What has no rows needs no binary form of them.
         let has_no_rows = || options.any_statement && self.returns_nothing(&statement.text);
-        if has_no_values && (options.protocol == Protocol::Text || has_no_rows()) {
+        let is_text = options.protocol == Protocol::Text || self.connection.has_texts_alone();
+        if has_no_values && (is_text || has_no_rows()) {
             let started = self.start_text(&statement.text, options);
             return started.map_err(|error| self.several(error, &query.text));
         }
@@ -234,13 +242,7 @@ impl MySqlSession {
     }
 
     pub(crate) fn bound(&self, prepared: &Prepared, values: &[&Value]) -> Result<Vec<u8>> {
-        let (expected, count) = (prepared.parameters, values.len());
-        if expected != count {
-            return Err(Error::programming(format!(
-                "the statement has {expected} parameters, and params {count}"
-            ))
-            .with_hint("write one ? for each value; a ? in a text or a comment is not one"));
-        }
+        encode::check_count(prepared.parameters, values.len())?;
         encode::parameters(values, self.connection.zone())
     }
 
@@ -385,6 +387,9 @@ impl MySqlSession {
     /// The columns of `query`, which is not run.
     pub(crate) fn definitions(&mut self, query: &Query) -> Result<Vec<Definition>> {
         let statement = self.statement(query)?;
+        if self.connection.has_texts_alone() {
+            return self.definitions_without_rows(&statement.text);
+        }
         let prepared = self.connection.prepare(&statement.text)?;
         self.connection.close(prepared.id);
         if !prepared.columns.is_empty() {
@@ -398,6 +403,24 @@ impl MySqlSession {
             .with_hint("read_sql without parts runs it"));
         }
         Err(no_result("was not run"))
+    }
+
+    /// The columns of a query where nothing can be prepared: those of the same query without a row.
+    fn definitions_without_rows(&mut self, text: &str) -> Result<Vec<Definition>> {
+        let escapes = self.connection.escapes();
+        let tokens = tokens(text, escapes);
+        let end = tokens.iter().rev().find(|token| !token.is_mark(";")).map_or(0, Token::end);
+        if !starts_with(text, escapes, &["select", "with", "values", "table"]) {
+            let message =
+                "this client tells the columns of such a statement only when it runs, and it was not run";
+            return Err(
+                Error::new(Kind::NotSupported, message).with_hint("read_sql runs it; or give the URL")
+            );
+        }
+        self.connection.query(&format!("({}\n) LIMIT 0", &text[..end]))?;
+        let columns = self.connection.columns()?.unwrap_or_default();
+        self.connection.finish()?;
+        Ok(columns)
     }
 }
 
@@ -471,7 +494,8 @@ impl Session for MySqlSession {
     fn describe(&mut self, query: &Query, options: &ReadOptions) -> Result<Vec<Column>> {
         let definitions = self.definitions(query);
         let columns = self.or_stop(definitions)?;
-        let text = options.protocol == Protocol::Text && query.params == Params::None;
+        let text = self.connection.has_texts_alone()
+            || (options.protocol == Protocol::Text && query.params == Params::None);
         let format = if text { Format::Text } else { Format::Binary };
         let plans = self.plan(&columns, &query.text, format, options)?;
         let column = |plan: ColumnPlan| Column { native_type: plan.native.label, field: plan.field };

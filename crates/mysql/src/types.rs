@@ -158,8 +158,8 @@ impl Type {
 /// The server prints a FLOAT with six digits, of which another float may come back.
 pub(crate) fn rounded_float() -> Error {
     Error::new(Kind::NotSupported, "the server rounds FLOAT to six digits in its text protocol").with_hint(
-        "read it with options={\"protocol\": \"binary\"}, select it as CAST(\"<column>\" AS DOUBLE), or take the \
-         rounded text with schema={\"<column>\": \"string\"}",
+        "read it with options={\"protocol\": \"binary\"} over a URL, select it as \"<column>\" + 0e0, or take the rounded \
+         text with schema={\"<column>\": \"string\"}",
     )
 }
 

@@ -46,6 +46,7 @@ _CONNECTIONS = {
     ("sqlite3", "Connection"): "sqlite3",
     ("psycopg2.extensions", "connection"): "psycopg2",
     ("pymysql.connections", "Connection"): "pymysql",
+    ("longshore.sources.mysql_texts", "Borrowed"): "mysql_texts",
     ("longshore.store", "Store"): "store",
 }
 

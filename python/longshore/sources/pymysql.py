@@ -40,8 +40,8 @@ class Client:
         self._connection, self._lender = connection, lender
         self._socket: Any = None
 
-    def lend(self) -> tuple[int, int, int, bool]:
-        """Lend the socket: what client and server can do, the thread, the status, and whether it is for us alone."""
+    def lend(self) -> tuple[int, int, int, bool, bool]:
+        """Lend the socket: capabilities, thread, status, whether it is for us alone, and whether it has texts alone."""
         connection = self._connection
         if not connection.open:
             raise InterfaceError("the pymysql connection is closed", hint="connect again")
@@ -58,7 +58,7 @@ class Client:
         self._socket.settimeout(_SLICE)
         connection._execute_command = _refuse  # what all of its statements go through
         capabilities = connection.client_flag & connection.server_capabilities
-        return capabilities, connection.thread_id(), status, self._lender is not None
+        return capabilities, connection.thread_id(), status, self._lender is not None, False
 
     def receive(self, size: int) -> bytes | None:
         """Receive some bytes; None where nothing has come for a while."""

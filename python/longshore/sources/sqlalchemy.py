@@ -1,6 +1,7 @@
 """SQLAlchemy's engines and connections: their URL where that says all of them, else the driver's connection."""
 
 import contextlib
+import importlib
 import inspect
 import sys
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ from sqlalchemy.pool import SingletonThreadPool, StaticPool
 from longshore import errors, threads
 from longshore.errors import InterfaceError, OperationalError
 from longshore.sources import LIBPQ, Resolved
+from longshore.sources.mysql_texts import Borrowed
 
 #: Drivers on libpq, or by Longshore: what the URL's query says means the same here.
 _LIBPQ = {"psycopg", "psycopg_async", "psycopg2", "psycopg2cffi", "longshore"}
@@ -37,7 +39,9 @@ _NAMED = {"host": "host", "username": "user", "database": "dbname"}
 _ENGINE = "create_engine.<locals>.connect"
 
 #: Those whose connections can be read and written through.
-_DRIVERS = {"psycopg", "psycopg2", "pymysql", "pysqlite", "longshore"}
+_DRIVERS = {"psycopg", "psycopg2", "pymysql", "mysqldb", "pysqlite", "longshore"}
+#: Those of MySQL's whose statements are texts, by the module here that calls them.
+_BY_TEXTS = {"mysqldb": "mysqlclient"}
 #: What begins a transaction, as any statement does.
 _BEGIN = {"sqlite": "SELECT 1", "postgresql": "SHOW transaction_isolation"}
 #: A bit of MySQL's status.
@@ -113,7 +117,7 @@ def _begun(connection: Connection) -> Resolved:
         Lender(connection).begin()
     if getattr(driver, "isolation_level", "") is None and not getattr(driver, "in_transaction", True):
         _refuse(_ALONE, _BEGUN)
-    return Resolved(driver, is_open=True)
+    return Resolved(_borrowed(connection.engine, driver), is_open=True)
 
 
 def _lent(engine: Engine) -> Resolved:
@@ -136,7 +140,16 @@ def _lent(engine: Engine) -> Resolved:
     except InterfaceError:
         lender.close()
         raise
-    return Resolved(driver, lender)
+    return Resolved(_borrowed(engine, driver), lender)
+
+
+def _borrowed(engine: Engine, driver: Any) -> Any:
+    """Give a connection that the core cannot speak on with what opens another one, by which it is stopped."""
+    if engine.dialect.driver not in _BY_TEXTS:
+        return driver
+    module: Any = importlib.import_module(f"longshore.sources.{_BY_TEXTS[engine.dialect.driver]}")
+    pool: Any = engine.pool
+    return Borrowed(driver, module.Driver(driver), lambda: pool._invoke_creator(None))  # noqa: SLF001  as above
 
 
 def _refuse(message: str, hint: str = _CONNECTED) -> None:

@@ -8,6 +8,7 @@ use longshore_wire::Inbox;
 use super::{Connection, cleanup, command};
 use crate::channel::Channel;
 use crate::client::{ClientSocket, Greeted};
+use crate::decode::Format;
 use crate::message::{Done, capability, status};
 use crate::startup::{Greeting, Link};
 use crate::temporal::Zone;
@@ -24,6 +25,8 @@ pub(super) struct Lent {
     was_chained: bool,
     /// Whether a text may be several statements.
     takes_several: bool,
+    /// How statements go and rows come: as texts, nothing can be prepared.
+    format: Format,
 }
 
 impl Connection {
@@ -41,6 +44,7 @@ impl Connection {
             is_owners: !greeted.is_for_us,
             was_chained: greeted.is_for_us && greeted.status & status::COMMITS_EACH == 0,
             takes_several: false,
+            format: if greeted.has_texts_alone { Format::Text } else { Format::Binary },
         };
         connection.lent = Some(lent);
         connection.note_settings()?;
@@ -77,6 +81,11 @@ impl Connection {
     /// Whether the socket is a client's, which has one connection.
     pub(crate) fn is_clients(&self) -> bool {
         self.lent.is_some()
+    }
+
+    /// Whether nothing can be prepared, and rows come as texts.
+    pub(crate) fn has_texts_alone(&self) -> bool {
+        self.lent.is_some_and(|lent| lent.format == Format::Text)
     }
 
     /// Gives a client its socket back, on which the server waits for the next command; otherwise nothing can follow on it.
