@@ -2,6 +2,7 @@
 
 import asyncio
 import concurrent.futures
+import functools
 import struct
 import uuid
 from collections.abc import Callable, Iterator
@@ -211,8 +212,10 @@ def test_a_deadlock_is_told_by_its_state(conn: sa.Connection, make_engine: Calla
         for connection, berth in [(conn, 1), (other, 2)]:
             rows(connection, "SELECT 1", pre_execution_query=update % berth)
         waiting = pool.submit(rows, conn, "SELECT 1 AS n", pre_execution_query=update % 2)
-        outcomes = []
-        for attempt in (lambda: rows(other, "SELECT 1 AS n", pre_execution_query=update % 1), waiting.result):
+        mine = functools.partial(rows, other, "SELECT 1 AS n", pre_execution_query=update % 1)
+        attempts: list[Callable[[], Any]] = [mine, waiting.result]
+        outcomes: list[Any] = []
+        for attempt in attempts:
             try:
                 outcomes.append(attempt())
             except longshore.OperationalError as error:
