@@ -47,6 +47,14 @@ def test_sql_gives_rows_or_counts(store: longshore.Store) -> None:
         store.sql("BEGIN")
 
 
+def test_a_table_may_have_thousands_of_columns(store: longshore.Store) -> None:
+    wide = pa.table({f"c{at}": pa.array([at, None], pa.int32()) for at in range(5_000)})
+    store["wide"] = wide
+    assert store.read("wide", return_type="arrow").equals(wide)
+    query = "SELECT c4999, c7 FROM wide WHERE c4999 > 1"
+    assert store.sql(query, return_type="arrow").to_pylist() == [{"c4999": 4999, "c7": 7}]
+
+
 def test_a_frame_comes_before_the_table_of_its_name(store: longshore.Store) -> None:
     store["boats"] = BOATS
     total = "SELECT sum(berth)::INTEGER AS n FROM Boats"

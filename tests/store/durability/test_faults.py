@@ -51,3 +51,16 @@ def test_a_disk_is_full(disk: str, memory: Path, shim: Path) -> None:
     found = results(shim, small, "full", before=["unshare", "-rm", "sh", "-c", MOUNT, small])
     assert [result for result in found if result[-1]] == []
     assert {step for _, step, _ in found} >= {"open", "create", "append", "upsert", ""}
+
+
+@pytest.mark.parametrize(("number", "name"), [("6969", "NFS"), ("fe534d42", "SMB"), ("ef53", None)])
+def test_a_networks_file_system_is_refused(number: str, name: str | None, tmp_path: Path, shim: Path) -> None:
+    script = (
+        "import sys, longshore\n"
+        "try: longshore.open(sys.argv[1]).write('t', {'a': [1]})\n"
+        "except longshore.OperationalError as error: print(error.hint and str(error))"
+    )
+    environment = {**os.environ, "LD_PRELOAD": str(shim), "SHIM_FILE_SYSTEM": number}
+    command = [sys.executable, "-c", script, str(tmp_path / "lake")]
+    said = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+    assert (f"is on a network's file system, {name}" in said) if name else said == ""
