@@ -15,7 +15,7 @@ def test_the_quirks_are_counted() -> None:
         "trino": 20,
         "adbc_postgresql": 9,
         "odbc_postgresql": 5,
-        "served_duckdb": 9,
-        "served_store": 24,
-        "served_postgresql": 20,
+        "served_duckdb": 8,
+        "served_store": 23,
+        "served_postgresql": 19,
     }

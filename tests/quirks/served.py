@@ -1,7 +1,7 @@
 """Our own Flight SQL server in front of other sources, and our client for it."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -35,7 +35,7 @@ def _sessions(url: str) -> int:
     return clients + server._core.held  # noqa: SLF001
 
 
-def _served(quirks: Quirks, settings: str = "", **more: object) -> Quirks:
+def _served(quirks: Quirks, settings: str = "", cannot: Mapping[str, Refusal] = {}, **more: object) -> Quirks:
     """Return the quirks of a source behind the server."""
 
     @contextlib.contextmanager
@@ -46,8 +46,8 @@ def _served(quirks: Quirks, settings: str = "", **more: object) -> Quirks:
 
     changed = {
         "source": f"served_{quirks.source}",
-        # Flight SQL tells less of the catalogue, see `tests/flight_server`. A result of any query comes in parts.
-        "left_out": frozenset({"test_metadata", "test_warnings"}),
+        # A result of any query comes in parts.
+        "left_out": frozenset({"test_warnings"}),
         "place": behind,
         "vendor": quirks.vendor or quirks.source,
         "running": _runs,
@@ -60,7 +60,7 @@ def _served(quirks: Quirks, settings: str = "", **more: object) -> Quirks:
         "masks": (0xFF, 0x01),
         "users": (),
         "fills_partitions": False,
-        "cannot": {**{what: why for what, why in quirks.cannot.items() if what not in _CAN}, **_CANNOT},
+        "cannot": {**{what: why for what, why in quirks.cannot.items() if what not in _CAN}, **_CANNOT, **cannot},
     }
     return replace(quirks, **{**changed, **more})  # type: ignore[arg-type]
 
@@ -84,14 +84,19 @@ _CANNOT = {
 #: What does not depend on what is served.
 _SAME = frozenset(
     {"test_arguments", "test_copies", "test_dbapi", "test_dbapi_compliance", "test_forks", "test_frames_into_tables"}
-    | {"test_interruption", "test_metadata", "test_network", "test_secrets", "test_sessions", "test_streams"}
+    | {"test_interruption", "test_network", "test_secrets", "test_sessions", "test_streams"}
     | {"test_tasks", "test_verbs", "test_warnings"}
 )
 
 # The types of parameters are told as JDBC's driver binds them, see `tests/flight_server`.
-DUCKDB = _served(duckdb.QUIRKS, left_out=frozenset({"test_metadata", "test_warnings", "test_preparing"}))
+DUCKDB = _served(duckdb.QUIRKS, left_out=frozenset({"test_warnings", "test_preparing"}))
 # Its engine is the same.
-STORE = _served(store.QUIRKS, left_out=_SAME | {"test_cancel", "test_preparing"})
+STORE = _served(
+    store.QUIRKS,
+    # Flight SQL has a number for "not this value", and none for the reason.
+    cannot={"a current schema": Refusal("does not take", longshore.ProgrammingError)},
+    left_out=_SAME | {"test_cancel", "test_preparing"},
+)
 POSTGRESQL = _served(
     postgresql.QUIRKS,
     "?placeholders=$1",

@@ -36,7 +36,8 @@ mod write;
 
 pub use catalogue::{
     COLUMN, CONSTRAINT, CatalogueQueries, Current, Depth, Metadata, ObjectFilter, PLACE, STATISTIC_NAMES,
-    current, has_table, lacks_table, objects, statistics, table_types, temporary_schema, use_schema,
+    catalogue_queries, current, has_table, lacks_table, objects, statistics, table_types, temporary_schema,
+    use_schema,
 };
 pub use connection::{Connection, in_use};
 pub use deadline::{CancelHandle, Deadline, Interrupt, Never};

@@ -24,6 +24,12 @@ use crate::session::FlightSession;
 /// How the queries begin that only this module answers: no table's name does.
 const OURS: &str = "TABLE longshore_";
 
+/// How a statement begins that is an option of the session.
+const USE_SCHEMA: &str = "SET longshore_schema TO ";
+
+/// The number under which our own server tells the queries of its catalogue.
+const CATALOGUE: u32 = 10_311;
+
 /// What is the system's own is not listed.
 const SYSTEM: &str = "SYSTEM TABLE";
 
@@ -34,19 +40,38 @@ type Row = Vec<Option<String>>;
 
 /// The queries, each of which [`FlightSession::catalogue`] knows.
 pub(crate) fn queries(session: &FlightSession) -> CatalogueQueries {
+    let own = CatalogueQueries {
+        current: Cow::Borrowed("TABLE longshore_current"),
+        use_schema: Cow::Owned(format!("{USE_SCHEMA}{{}}")),
+        ..CatalogueQueries::default()
+    };
+    // Our own server's tell what Flight SQL has no command for: defaults, checks, statistics.
+    if let Ok(Some(told)) = session.numbered_info(CATALOGUE) {
+        let told = told.texts();
+        let entries = told.chunks_exact(2).map(|entry| (entry[0].clone(), entry[1].clone()));
+        // Those with parameters have the places of the source behind it.
+        let CatalogueQueries { schemas, tables, columns, constraints, statistics, table_types, .. } =
+            CatalogueQueries::of(entries.collect());
+        return CatalogueQueries { schemas, tables, columns, constraints, statistics, table_types, ..own };
+    }
     let types = session.table_types().unwrap_or_else(|_| vec!["TABLE".into(), "VIEW".into()]);
     CatalogueQueries {
-        current: Cow::Borrowed("TABLE longshore_current"),
         schemas: Cow::Borrowed("TABLE longshore_schemas"),
         tables: Cow::Borrowed("TABLE longshore_tables"),
         columns: Cow::Borrowed("TABLE longshore_columns"),
         constraints: Cow::Borrowed("TABLE longshore_constraints"),
         table_types: types.join(", ").into(),
-        ..CatalogueQueries::default()
+        ..own
     }
 }
 
 impl FlightSession {
+    /// The schema that a statement chooses, where it does.
+    pub(crate) fn chosen_schema(query: &Query) -> Option<String> {
+        let name = query.text.strip_prefix(USE_SCHEMA)?;
+        Some(name.strip_prefix('"')?.strip_suffix('"')?.replace("\"\"", "\""))
+    }
+
     /// The rows of a query of the catalogue; `None` for another.
     pub(crate) fn catalogue(&self, query: &Query) -> Result<Option<RecordBatch>> {
         let Some(name) = query.text.strip_prefix(OURS) else { return Ok(None) };
@@ -229,6 +254,12 @@ impl Info {
     pub(crate) fn text(self) -> Option<String> {
         let texts = self.0.as_string_opt::<i32>()?;
         texts.is_valid(0).then(|| texts.value(0).to_owned())
+    }
+
+    fn texts(&self) -> Vec<String> {
+        let lists = self.0.as_list_opt::<i32>().filter(|lists| lists.is_valid(0)).map(|lists| lists.value(0));
+        let texts = lists.as_ref().and_then(|list| list.as_string_opt::<i32>());
+        texts.iter().flat_map(|texts| texts.iter().flatten()).map(str::to_owned).collect()
     }
 
     pub(crate) fn flag(&self) -> bool {

@@ -78,7 +78,8 @@ pub(crate) fn set(client: &Client, request: &SetSessionOptions, deadline: &Deadl
         let result = SetSessionOptionsResult::decode(answer)
             .map_err(|error| broken(format_args!("the answer to session options: {error}")))?;
         if let Some(name) = result.errors.keys().next() {
-            return Err(Error::programming(format!("the server does not take the {name} of the connection"))
+            let value = request.options.get(name).and_then(|value| value.text.as_deref()).unwrap_or_default();
+            return Err(Error::programming(format!("the server does not take {value:?} as the {name}"))
                 .with_sqlstate("3F000")
                 .with_hint("look at the name; names without one before them would be of another"));
         }

@@ -48,6 +48,8 @@ pub(crate) struct FlightSession {
     pub(crate) parts: Option<NonZeroUsize>,
     /// The result whose endpoints others read for as long as this session is open.
     pub(crate) leased: Option<FlightInfo>,
+    /// Whether another schema than that of the URL was chosen.
+    has_schema: bool,
     /// The one endpoint of another session's result that this one reads.
     pub(crate) joined: Option<FlightEndpoint>,
 }
@@ -77,6 +79,7 @@ impl FlightSession {
             is_lost: false,
             parts: None,
             leased: None,
+            has_schema: false,
             joined: None,
         };
         session.choose_names()?;
@@ -112,6 +115,13 @@ impl FlightSession {
             Some(request) => crate::options::set(self.client(), &request, &self.deadline),
             None => Ok(()),
         }
+    }
+
+    /// Tells the server which schema names without one are of from now on.
+    fn use_schema(&mut self, schema: &str) -> Result<()> {
+        let request = crate::options::request([("schema", schema)].into_iter());
+        self.has_schema = true;
+        request.map_or(Ok(()), |request| crate::options::set(self.client(), &request, &self.deadline))
     }
 
     /// The session, where it can be used on.
@@ -259,6 +269,9 @@ fn columns(schema: &arrow_schema::Schema, options: &ReadOptions) -> Result<Vec<C
 
 impl Session for FlightSession {
     fn execute(&mut self, query: &Query) -> Result<Option<u64>> {
+        if let Some(schema) = Self::chosen_schema(query) {
+            return self.use_schema(&schema).map(|()| Some(0));
+        }
         let (has_rows, prepared) = self.looked_at(query)?;
         if !has_rows {
             return self.update(query, prepared);
@@ -414,7 +427,12 @@ impl Session for FlightSession {
     }
 
     fn reset(&mut self) -> Result<()> {
-        self.rollback()
+        self.rollback()?;
+        if std::mem::take(&mut self.has_schema) {
+            crate::options::close(self.client(), &self.deadline);
+            self.choose_names()?;
+        }
+        Ok(())
     }
 
     fn set_deadline(&mut self, deadline: &Deadline) {
@@ -494,7 +512,8 @@ impl Drop for FlightSession {
             // The server sees the connection end, too.
             let _ = self.rollback();
         }
-        let has_options = self.settings().catalog.is_some() || self.settings().schema.is_some();
+        let has_options =
+            self.has_schema || self.settings().catalog.is_some() || self.settings().schema.is_some();
         if has_options && self.client().link.is_open() {
             crate::options::close(self.client(), &Deadline::never().at_most(ENDING));
         }

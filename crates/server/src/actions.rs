@@ -250,6 +250,8 @@ impl Service {
 
     async fn set_options(&self, context: Context, asked: SessionOptions) -> Reply {
         let set = move |shared: &Shared, context: &Context, deadline: &Deadline| {
+            // One that is over begins anew.
+            let context = &Context { is_over: false, ..context.clone() };
             let (mut options, mut errors) = (context.options.clone(), HashMap::new());
             for (name, value) in asked.options {
                 if let Err(value) = options.set(shared, context, &name, value.value, deadline)? {
@@ -298,7 +300,12 @@ impl Options {
         deadline: &Deadline,
     ) -> Result<Result<(), i32>, Status> {
         match (name, value) {
-            ("schema", None) => self.schema = None,
+            ("schema", None) => {
+                let before = shared.engine(context.caller.role).clone();
+                let current = Where::Any(before).current(deadline).map_err(status)?;
+                shared.use_schema(context, &current.schema.unwrap_or_default(), deadline)?;
+                self.schema = None;
+            }
             ("schema", Some(OptionValue::Text(schema))) => {
                 let wanted = Context {
                     options: Self { schema: Some(schema.clone()), ..Self::default() },
@@ -307,6 +314,7 @@ impl Options {
                 if shared.place(&wanted, None, deadline).is_err() {
                     return Ok(Err(INVALID_VALUE));
                 }
+                shared.use_schema(context, &schema, deadline)?;
                 self.schema = Some(schema);
             }
             // There is one, which is set already.
@@ -373,7 +381,8 @@ fn begin(shared: &Shared, context: &Context, deadline: &Deadline) -> Result<Stri
     let begun = || {
         let connection = shared.connection(context, deadline)?;
         connection.begin(deadline)?;
-        let transaction = OpenTransaction { connection, peer: context.peer };
+        let transaction =
+            OpenTransaction { connection, peer: context.peer, session: context.session.clone() };
         shared.transactions.keep(&context.caller.user, transaction, context.maker(deadline))
     };
     begun().map_err(status)

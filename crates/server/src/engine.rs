@@ -6,8 +6,9 @@ use std::time::Duration;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use longshore_core::{
-    Batches, CancelHandle, Connection, Current, Deadline, Decimals, Delivery, Direct, IfExists, Load, Never,
-    OwnOptions, Params, Pool, Query, ReadOptions, Request, Result, Source, Spread, TableName, open_read,
+    Batches, CancelHandle, CatalogueQueries, Connection, Current, Deadline, Decimals, Delivery, Direct,
+    IfExists, Load, Never, OwnOptions, Params, Pool, Query, ReadOptions, Request, Result, Source, Spread,
+    TableName, open_read,
 };
 
 /// The sessions of a role.
@@ -153,6 +154,10 @@ impl Where {
 
     pub(crate) fn table_types(&self, deadline: &Deadline) -> Result<Vec<String>> {
         longshore_core::table_types(self.source(), deadline)
+    }
+
+    pub(crate) fn catalogue_queries(&self, deadline: &Deadline) -> Result<CatalogueQueries> {
+        longshore_core::catalogue_queries(self.source(), deadline)
     }
 
     pub(crate) fn objects(

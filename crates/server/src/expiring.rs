@@ -65,6 +65,20 @@ impl<T> Expiring<T> {
         Some(work(&mut held.object))
     }
 
+    /// The same by a connection, which it lasts as long as from now on.
+    pub(crate) fn with_by<R>(
+        &self,
+        owner: &str,
+        handle: &str,
+        peer: Option<SocketAddr>,
+        work: impl FnOnce(&T) -> R,
+    ) -> Option<R> {
+        let mut held = locked(&self.held);
+        let held = held.get_mut(handle).filter(|held| held.owner == owner)?;
+        (held.maker.peer, held.until) = (peer, None);
+        Some(work(&held.object))
+    }
+
     /// Takes the object of a handle.
     pub(crate) fn take(&self, owner: &str, handle: &str) -> Option<T> {
         let mut held = locked(&self.held);

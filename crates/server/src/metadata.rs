@@ -6,7 +6,7 @@ use arrow_array::builder::BinaryBuilder;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, Int32Array, RecordBatch, StringArray, StructArray, UInt8Array};
 use arrow_flight::sql::metadata::{
-    SqlInfoData, SqlInfoDataBuilder, XdbcTypeInfo, XdbcTypeInfoData, XdbcTypeInfoDataBuilder,
+    SqlInfoDataBuilder, XdbcTypeInfo, XdbcTypeInfoData, XdbcTypeInfoDataBuilder,
 };
 use arrow_flight::sql::{
     CommandGetCatalogs, CommandGetCrossReference, CommandGetDbSchemas, CommandGetExportedKeys,
@@ -16,7 +16,7 @@ use arrow_flight::sql::{
 use arrow_flight::{IpcMessage, SchemaAsIpc};
 use arrow_ipc::writer::IpcWriteOptions;
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
-use longshore_core::{Current, Deadline, Depth, Error, ObjectFilter, Result, TableName};
+use longshore_core::{CatalogueQueries, Current, Deadline, Depth, Error, ObjectFilter, Result, TableName};
 
 use crate::engine::Where;
 
@@ -139,8 +139,14 @@ impl Question {
             }),
             Self::Types(asked) => types()?.record_batch(asked.data_type).map_err(|error| broken(&error)),
             Self::Info(asked) => {
-                let is_asked = asked.info.contains(&INGESTION);
-                let info = information(&of.current(deadline)?, reads_only, is_asked)?;
+                let mut info = information(&of.current(deadline)?, reads_only);
+                if asked.info.contains(&INGESTION) {
+                    info.append(INGESTION, !reads_only);
+                }
+                if asked.info.contains(&CATALOGUE) {
+                    info.append(CATALOGUE, entries(&of.catalogue_queries(deadline)?));
+                }
+                let info = info.build().map_err(|error| broken(&error))?;
                 info.record_batch(asked.info.iter().copied()).map_err(|error| broken(&error))
             }
         }
@@ -431,12 +437,18 @@ fn broken(error: &impl std::fmt::Display) -> Error {
     Error::internal(error.to_string())
 }
 
-/// The number, one of those for servers' own, under which the server says that it knows the options of `ingest.rs`, to those
-/// alone who ask for it: Apache's JDBC driver fails at a number that it does not know.
+/// The numbers, of those for servers' own, under which the server says that it knows the options of `ingest.rs`, and tells the
+/// queries of its catalogue, by name and text in turn. Those alone hear it who ask: Apache's JDBC driver fails at a number
+/// that it does not know.
 const INGESTION: u32 = 10_310;
+const CATALOGUE: u32 = 10_311;
+
+fn entries(queries: &CatalogueQueries) -> Vec<String> {
+    queries.entries().into_iter().flat_map(|(name, text)| [name.to_owned(), text.to_owned()]).collect()
+}
 
 /// What the server can do.
-fn information(current: &Current, reads_only: bool, is_ours: bool) -> Result<SqlInfoData> {
+fn information(current: &Current, reads_only: bool) -> SqlInfoDataBuilder {
     let quote =
         if matches!(current.vendor.as_str(), "MySQL" | "MariaDB" | "ClickHouse") { "`" } else { "\"" };
     let mut info = SqlInfoDataBuilder::new();
@@ -450,9 +462,6 @@ fn information(current: &Current, reads_only: bool, is_ours: bool) -> Result<Sql
     info.append(SqlInfo::FlightSqlServerCancel, true);
     info.append(SqlInfo::FlightSqlServerBulkIngestion, !reads_only);
     info.append(SqlInfo::FlightSqlServerIngestTransactionsSupported, !reads_only);
-    if is_ours {
-        info.append(INGESTION, !reads_only);
-    }
     info.append(SqlInfo::FlightSqlServerStatementTimeout, 0_i32);
     info.append(SqlInfo::FlightSqlServerTransactionTimeout, 0_i32);
     info.append(SqlInfo::SqlDdlTable, !reads_only);
@@ -460,7 +469,7 @@ fn information(current: &Current, reads_only: bool, is_ours: bool) -> Result<Sql
     info.append(SqlInfo::SqlTransactionsSupported, true);
     info.append(SqlInfo::SqlSavepointsSupported, true);
     info.append(SqlInfo::SqlCatalogAtStart, true);
-    info.build().map_err(|error| broken(&error))
+    info
 }
 
 /// The types of SQL that every engine has, by the names that all of them take.

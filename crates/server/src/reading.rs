@@ -87,6 +87,20 @@ impl ReadingSession {
         splitting.begin_reading(query)
     }
 
+    /// Whether a statement does no more than choose the schema of names without one, as the server itself does.
+    fn chooses_schema(&self, text: &str) -> bool {
+        let is_quoted = |name: &str| {
+            let quote = name.chars().next().filter(|quote| "\"`".contains(*quote));
+            let within = quote.and_then(|quote| name.strip_prefix(quote)?.strip_suffix(quote));
+            within.is_some_and(|within| !within.is_empty() && !within.contains(['"', '`', '\\']))
+        };
+        let Some(metadata) = self.session.metadata().filter(|_| check(text).is_err()) else { return false };
+        let queries = metadata.queries();
+        queries.use_schema.split_once("{}").is_some_and(|(before, after)| {
+            text.strip_prefix(before).and_then(|rest| rest.strip_suffix(after)).is_some_and(is_quoted)
+        })
+    }
+
     /// Ends a transaction that a statement has begun.
     fn end(&mut self) -> Result<()> {
         if self.is_owners { Ok(()) } else { self.session.rollback() }
@@ -95,6 +109,9 @@ impl ReadingSession {
 
 impl Session for ReadingSession {
     fn execute(&mut self, query: &Query) -> Result<Option<u64>> {
+        if self.chooses_schema(&query.text) {
+            return self.session.execute(query);
+        }
         self.begin_for(query)?;
         let done = self.session.execute(query);
         let ended = self.end();

@@ -55,6 +55,7 @@ pub(crate) struct Shared {
     pub(crate) prepared: Expiring<Prepared>,
     pub(crate) transactions: Expiring<OpenTransaction>,
     pub(crate) savepoints: Expiring<(String, String)>,
+    /// They last as long as the sockets that they are used by, and the idle time on.
     pub(crate) sessions: Expiring<Options>,
 }
 
@@ -70,6 +71,8 @@ pub(crate) struct OpenTransaction {
     pub(crate) connection: Arc<Connection>,
     /// Whose socket it came by.
     pub(crate) peer: Option<SocketAddr>,
+    /// The session that it was begun in.
+    pub(crate) session: Option<String>,
 }
 
 /// A part that is about to be read.
@@ -85,12 +88,24 @@ pub(crate) struct Context {
     pub(crate) caller: Caller,
     pub(crate) session: Option<String>,
     pub(crate) options: Options,
+    /// Whether that session is over, and what it had chosen forgotten.
+    pub(crate) is_over: bool,
     pub(crate) peer: Option<SocketAddr>,
     /// The name of the call.
     pub(crate) call: Option<String>,
 }
 
 impl Context {
+    /// The schema of names without one; an error in a session that is over, whose names would be others' by now.
+    fn schema(&self) -> Result<Option<&str>> {
+        if self.is_over {
+            return Err(Error::operational("the session is over, and what it had chosen is forgotten")
+                .with_sqlstate("08003")
+                .with_hint("connect again, or set its options again"));
+        }
+        Ok(self.options.schema.as_deref())
+    }
+
     /// The call, as the maker of what its client will hold.
     pub(crate) fn maker(&self, deadline: &Deadline) -> Maker {
         Maker { cancel: deadline.cancel_handle(), name: self.call.clone(), peer: self.peer }
@@ -127,7 +142,7 @@ impl Shared {
             prepared: Expiring::new(idle),
             transactions: Expiring::new(idle),
             savepoints: Expiring::new(idle),
-            sessions: Expiring::new(idle),
+            sessions: Expiring::new(Duration::MAX),
         }
     }
 
@@ -169,6 +184,7 @@ impl Shared {
     /// Ends the transactions of a connection that is gone, for whose locks others may wait, and soon the results that no one reads.
     pub(crate) fn left(&self, peer: SocketAddr) {
         self.results.hurry(peer, HANDED_OVER);
+        self.sessions.hurry(peer, self.limits.idle);
         end(Vec::new(), self.transactions.take_of(peer));
     }
 
@@ -184,14 +200,15 @@ impl Shared {
         };
         let session = cookie(metadata);
         let options =
-            session.as_ref().and_then(|id| self.sessions.with(&caller.user, id, |options| options.clone()));
-        let session = session.filter(|_| options.is_some());
+            session.as_ref().and_then(|id| self.sessions.with_by(&caller.user, id, peer, Options::clone));
+        let is_over = session.is_some() && options.is_none();
+        let session = session.filter(|_| !is_over);
         let mut options = options.unwrap_or_default();
         if let Some(parts) = metadata.get(PARTS) {
             options.parts = Some(parts_of(parts.to_str().unwrap_or_default())?);
         }
         let call = metadata.get(CALL).and_then(|call| call.to_str().ok()).map(str::to_owned);
-        Ok(Context { caller, session, options, peer, call })
+        Ok(Context { caller, session, options, is_over, peer, call })
     }
 
     /// Where a statement of the caller's runs.
@@ -203,7 +220,7 @@ impl Shared {
     ) -> Result<Where, Status> {
         let engine = self.engine(context.caller.role);
         let Some(id) = transaction else {
-            return match context.options.schema.as_deref() {
+            return match context.schema().map_err(status)? {
                 None => Ok(Where::Any(engine.clone())),
                 schema => engine.connection(schema, deadline).map(Where::One).map_err(status),
             };
@@ -217,7 +234,25 @@ impl Shared {
 
     /// A session of the caller's own.
     pub(crate) fn connection(&self, context: &Context, deadline: &Deadline) -> Result<Arc<Connection>> {
-        self.engine(context.caller.role).connection(context.options.schema.as_deref(), deadline)
+        self.engine(context.caller.role).connection(context.schema()?, deadline)
+    }
+
+    /// Has names without a schema be of this one in the transactions that a session has open by this socket.
+    pub(crate) fn use_schema(
+        &self,
+        context: &Context,
+        schema: &str,
+        deadline: &Deadline,
+    ) -> Result<(), Status> {
+        let is_of = |transaction: &OpenTransaction| {
+            transaction.peer == context.peer && transaction.session == context.session
+        };
+        for id in self.transactions.find_all(&context.caller.user, is_of) {
+            if let Where::One(connection) = self.place(context, Some(&id), deadline)? {
+                longshore_core::use_schema(&connection, schema, deadline).map_err(status)?;
+            }
+        }
+        Ok(())
     }
 
     /// Waits for the statement before in a transaction: one whose rows no one has asked for ends, as does one that was left.

@@ -203,6 +203,11 @@ pub fn objects(source: &dyn Source, filter: &ObjectFilter, deadline: &Deadline) 
     })
 }
 
+/// The queries of the catalogue of `source`.
+pub fn catalogue_queries(source: &dyn Source, deadline: &Deadline) -> Result<CatalogueQueries> {
+    on_catalogue(source, deadline, |reader| Ok(reader.queries.clone()))
+}
+
 /// Where a session of `source` is, and whose it is.
 pub fn current(source: &dyn Source, deadline: &Deadline) -> Result<Current> {
     on_catalogue(source, deadline, Reader::current)
