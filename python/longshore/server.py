@@ -26,6 +26,8 @@ _PART_MEMORY = 64 << 20
 _PART_DISK = 16 << 30
 #: How long a forgotten result, transaction or session is kept.
 _IDLE = 300.0
+#: How long a new connection may say nothing.
+_GREETING = 10.0
 _ENGINES = {"duckdb", "store"}
 _FOLDER = 'write a store\'s URL as store:///path; a folder of Parquet files is a path: "data/"'
 
@@ -41,6 +43,7 @@ class _Limits(NamedTuple):
     statement_timeout: float | None
     rows: int | None
     idle: float
+    greeting: float
     message: int
     part_memory: int
     part_disk: int
@@ -103,6 +106,7 @@ def serve(
         statement_timeout=seconds(statement_timeout),
         rows=None if max_rows is None else _count(max_rows, "max_rows"),
         idle=seconds(idle_timeout) or _IDLE,
+        greeting=_GREETING,
         message=_MESSAGE,
         part_memory=_PART_MEMORY,
         part_disk=_PART_DISK,

@@ -138,3 +138,26 @@ def test_a_table_by_its_name_in_sql(foreign: GoFlight | JavaFlight) -> None:
     assert longshore.sql(query, attach=attach, return_type="arrow").to_pylist() == [{"k": "zero"}]
     query = "SELECT a.id AS n FROM harbour.intTable a JOIN harbour.intTable b ON a.id = b.value + 1 WHERE b.id = 1"
     assert longshore.sql(query, attach=attach, return_type="arrow").to_pylist() == [{"n": 2}]
+
+
+def tables(objects: list[dict]) -> dict[str, dict]:  # type: ignore[type-arg]
+    """Return the tables of `adbc_get_objects` by name."""
+    schemas = [schema for catalog in objects for schema in catalog["catalog_db_schemas"] or []]
+    return {table["table_name"]: table for schema in schemas for table in schema["db_schema_tables"] or []}
+
+
+def test_objects_are_listed(foreign: GoFlight | JavaFlight) -> None:
+    is_go = isinstance(foreign, GoFlight)
+    with longshore.connect(foreign.url()) as connection:
+        found = tables(connection.adbc_get_objects().read_all().to_pylist())
+        # Derby's names are in capitals.
+        names = ["intTable", "foreignTable"] if is_go else ["INTTABLE", "FOREIGNTABLE"]
+        assert set(names) <= set(found)
+        columns = [column["column_name"] for column in found[names[0]]["table_columns"]]
+        expected = ["id", "keyName", "value", "foreignId"]
+        assert columns == (expected if is_go else [name.upper() for name in expected])
+        keys = {each["constraint_type"]: each for each in found[names[0]]["table_constraints"]}
+        assert keys["PRIMARY KEY"]["constraint_column_names"] == columns[:1]
+        assert keys["FOREIGN KEY"]["constraint_column_usage"][0]["fk_table"] == names[1]
+        assert ("table" if is_go else "TABLE") in connection.adbc_get_table_types()
+        assert connection.adbc_get_info()["vendor_name"] == ("db_name" if is_go else "Apache Derby")

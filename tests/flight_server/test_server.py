@@ -215,6 +215,15 @@ def test_longshore_reads_what_it_serves(lake: str, users: Path, tmp_path: Path) 
         assert read.cast(BERTHS.schema) == BERTHS.slice(3)
 
 
+def test_longshore_polls_for_a_result(lake: str) -> None:
+    query = "SELECT berth, name FROM berths WHERE berth > ? ORDER BY berth"
+    with longshore.serve(lake, port=0) as server:
+        read = longshore.read_sql(query, f"{server.url}/?poll=true", params=[3], return_type="arrow")
+        assert read.cast(BERTHS.schema) == BERTHS.slice(3)
+        with pytest.raises(longshore.ProgrammingError, match="no_such_table"):
+            longshore.read_sql("SELECT 1 AS n FROM no_such_table", f"{server.url}/?poll=true")
+
+
 def test_longshore_binds_values_that_are_more_exact_than_the_columns(lake: str) -> None:
     """The types that the server tells of parameters are those of what they are compared with."""
     ask = "SELECT count(*) AS n FROM berths WHERE berth {} AND TIMESTAMP '2024-01-01 00:00:00.5' {} ?"
@@ -314,32 +323,31 @@ def test_keys_are_listed(tmp_path: Path) -> None:
         assert len(listed("CommandGetSqlInfo", b"")) == 17
 
 
-def test_parts_are_read_once_in_any_order(lake: str) -> None:
-    query = "SELECT range AS number, repeat('x', 100) AS text, random() AS chance FROM range(200000)"
-    with longshore.serve(lake, port=0) as server:
-        for order in list(permutations(range(4)))[::7]:
-            flight, descriptor = plain(server, query)
-            endpoints = flight.get_flight_info(descriptor, parts(4)).endpoints
-            assert len(endpoints) == 4
-            tables = [flight.do_get(endpoints[at].ticket).read_all() for at in order]
-            assert sorted(pa.concat_tables(tables)["number"].to_pylist()) == list(range(200000))
-            with pytest.raises(pa.ArrowInvalid, match="has been read") as caught:
-                flight.do_get(endpoints[0].ticket).read_all()
-            assert "run the query again" in str(caught.value)
-            flight.close()
-
-
-def test_parts_that_are_larger_than_memory_wait_on_the_disk(lake: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parts_are_read_once_in_any_order(lake: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One after another, of a result four times as large as what may wait in memory: the rest waits on the disk."""
     monkeypatch.setattr("longshore.server._PART_MEMORY", 1 << 20)
-    query = "SELECT range AS number, repeat(range::VARCHAR, 20) AS text FROM range(100000)"
+    rows = 4096 * 11
+    query = f"SELECT range AS number, repeat(range::VARCHAR, 20) AS text, random() AS chance FROM range({rows})"
     with longshore.serve(lake, port=0) as server:
         flight, descriptor = plain(server, query)
-        endpoints = flight.get_flight_info(descriptor, parts(4)).endpoints
-        tables = [flight.do_get(endpoint.ticket).read_all() for endpoint in endpoints]
-        found = pa.concat_tables(tables).sort_by("number")
-        assert found["number"].to_pylist() == list(range(100000))
-        assert found["text"].to_pylist() == [str(number) * 20 for number in range(100000)]
+        for order in permutations(range(4)):
+            endpoints = flight.get_flight_info(descriptor, parts(4)).endpoints
+            assert len(endpoints) == 4
+            found = pa.concat_tables([flight.do_get(endpoints[at].ticket).read_all() for at in order])
+            assert found.nbytes > 4 << 20
+            found = found.sort_by("number")
+            assert found["number"].to_pylist() == list(range(rows))
+            assert found["text"].to_pylist() == [str(number) * 20 for number in range(rows)]
+        with pytest.raises(pa.ArrowInvalid, match="has been read") as caught:
+            flight.do_get(endpoints[0].ticket).read_all()
+        assert "run the query again" in str(caught.value)
+        flight.close()
+
+
+def test_parts_that_no_one_reads_have_a_quota(lake: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("longshore.server._PART_MEMORY", 1 << 20)
     monkeypatch.setattr("longshore.server._PART_DISK", 1 << 20)
+    query = "SELECT range AS number, repeat(range::VARCHAR, 20) AS text FROM range(100000)"
     with longshore.serve(lake, port=0) as server:
         flight, descriptor = plain(server, query)
         endpoint = flight.get_flight_info(descriptor, parts(4)).endpoints[-1]

@@ -73,13 +73,3 @@ def test_a_reader_chooses_a_schema(postgres: Any, tmp_path: Path) -> None:
             assert schema["s"].to_pylist() == ["information_schema"]
             with pytest.raises(longshore.ProgrammingError, match="this user only reads"):
                 connection.execute("SET search_path TO public, pg_temp")
-
-
-def test_a_pools_session_has_the_schema_of_the_url_again(port_and_dock: str) -> None:
-    with longshore.serve(port_and_dock, port=0) as server:
-        for settings, schema in (("", "main"), ("?schema=dock", "dock")):
-            with longshore.Pool(f"{server.url}/{settings}", size=1) as pool:
-                with pool.connection() as connection:
-                    connection.use_schema("information_schema")
-                with pool.connection() as connection:
-                    assert quay(connection) == schema

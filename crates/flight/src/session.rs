@@ -427,12 +427,7 @@ impl Session for FlightSession {
     }
 
     fn reset(&mut self) -> Result<()> {
-        self.rollback()?;
-        if std::mem::take(&mut self.has_schema) {
-            crate::options::close(self.client(), &self.deadline);
-            self.choose_names()?;
-        }
-        Ok(())
+        self.rollback()
     }
 
     fn set_deadline(&mut self, deadline: &Deadline) {

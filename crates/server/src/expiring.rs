@@ -15,6 +15,9 @@ const LENGTH: usize = 16;
 pub(crate) struct Expiring<T> {
     held: Mutex<HashMap<String, Held<T>>>,
     idle: Duration,
+    /// What they are, and how many of them a user may have.
+    name: &'static str,
+    most: usize,
 }
 
 struct Held<T> {
@@ -45,15 +48,21 @@ pub(crate) fn random() -> Result<String> {
 }
 
 impl<T> Expiring<T> {
-    pub(crate) fn new(idle: Duration) -> Self {
-        Self { held: Mutex::default(), idle }
+    pub(crate) fn new(idle: Duration, name: &'static str, most: usize) -> Self {
+        Self { held: Mutex::default(), idle, name, most }
     }
 
     /// Keeps an object of `owner`'s that a call has made, and gives its handle.
     pub(crate) fn keep(&self, owner: &str, object: T, maker: Maker) -> Result<String> {
         let handle = random()?;
+        let mut all = locked(&self.held);
+        if all.values().filter(|held| held.owner == owner).count() >= self.most {
+            return Err(Error::operational(format!("{} {} are open already", self.most, self.name))
+                .with_sqlstate("53000")
+                .with_hint("close those that are not needed any more"));
+        }
         let held = Held { owner: owner.to_owned(), object, used: Instant::now(), maker, until: None };
-        locked(&self.held).insert(handle.clone(), held);
+        all.insert(handle.clone(), held);
         Ok(handle)
     }
 

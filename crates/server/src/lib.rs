@@ -73,6 +73,8 @@ pub struct Limits {
     pub rows: Option<u64>,
     /// How long a result, a transaction or a session waits for its client.
     pub idle: Duration,
+    /// How long a new connection may say nothing.
+    pub greeting: Duration,
     /// The bytes of a message from a client.
     pub message: usize,
     /// The bytes that the parts of one result may take in memory, and on the disk.
@@ -213,6 +215,7 @@ mod tests {
             statement_time: None,
             rows: None,
             idle: Duration::from_secs(60),
+            greeting: Duration::from_secs(10),
             message: 1 << 20,
             part_memory: 1 << 20,
             part_disk: 1 << 20,

@@ -68,20 +68,13 @@ pub(crate) type Replies<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send
 pub(crate) struct Service(pub(crate) Arc<Shared>);
 
 impl Service {
-    /// The caller, whose password takes a while to be checked.
-    pub(crate) async fn context<T>(&self, request: &Request<T>) -> Result<Context, Status> {
-        let (shared, metadata, peer) = (self.0.clone(), request.metadata().clone(), request.remote_addr());
-        let found = if shared.users.is_some() {
-            let checked = tokio::task::spawn_blocking(move || shared.context(&metadata, peer)).await;
-            checked.map_err(|_| Status::internal("a defect of Longshore's server: please report it"))?
-        } else {
-            shared.context(&metadata, peer)
-        };
-        found.inspect_err(|_| self.0.log.refused(peer))
+    /// The caller, who is known before a message is read.
+    pub(crate) fn context<T>(request: &Request<T>) -> Result<Context, Status> {
+        request.extensions().get().cloned().ok_or_else(|| Status::internal("a call without a caller"))
     }
 
     async fn flight_info(&self, request: Request<FlightDescriptor>) -> Result<FlightInfo, Status> {
-        let context = self.context(&request).await?;
+        let context = Self::context(&request)?;
         let descriptor = request.into_inner();
         match command(&descriptor.cmd)? {
             Command::CommandStatementQuery(CommandStatementQuery { query, transaction_id }) => {
@@ -110,7 +103,7 @@ impl Service {
     }
 
     async fn schema(&self, request: Request<FlightDescriptor>) -> Result<SchemaRef, Status> {
-        let context = self.context(&request).await?;
+        let context = Self::context(&request)?;
         let (text, transaction) = match command(&request.get_ref().cmd)? {
             Command::CommandStatementQuery(asked) => (asked.query, asked.transaction_id),
             Command::CommandPreparedStatementQuery(asked) => {
@@ -160,7 +153,7 @@ impl FlightService for Service {
         &self,
         request: Request<Streaming<HandshakeRequest>>,
     ) -> Result<Response<Self::HandshakeStream>, Status> {
-        let context = self.context(&request).await?;
+        let context = Self::context(&request)?;
         let payload = HandshakeResponse::default();
         let mut response: Response<Self::HandshakeStream> =
             Response::new(Box::pin(stream::iter([Ok(payload)])));
@@ -174,9 +167,8 @@ impl FlightService for Service {
 
     async fn list_flights(
         &self,
-        request: Request<Criteria>,
+        _request: Request<Criteria>,
     ) -> Result<Response<Self::ListFlightsStream>, Status> {
-        self.context(&request).await?;
         Ok(Response::new(Box::pin(stream::empty())))
     }
 
@@ -208,7 +200,7 @@ impl FlightService for Service {
     }
 
     async fn do_get(&self, request: Request<Ticket>) -> Result<Response<Self::DoGetStream>, Status> {
-        let context = self.context(&request).await?;
+        let context = Self::context(&request)?;
         match command(&request.get_ref().ticket)? {
             Command::TicketStatementQuery(ticket) => self.rows(&context, &ticket),
             other => {
@@ -227,7 +219,7 @@ impl FlightService for Service {
         &self,
         request: Request<Streaming<FlightData>>,
     ) -> Result<Response<Self::DoPutStream>, Status> {
-        let context = self.context(&request).await?;
+        let context = Self::context(&request)?;
         let upload = uploads::open(request.into_inner(), self.0.limits.idle).await?;
         match command(&upload.descriptor.cmd)? {
             Command::CommandStatementUpdate(asked) => {
@@ -274,23 +266,21 @@ impl FlightService for Service {
     }
 
     async fn do_action(&self, request: Request<Action>) -> Result<Response<Self::DoActionStream>, Status> {
-        let context = self.context(&request).await?;
+        let context = Self::context(&request)?;
         self.act(context, request.into_inner()).await
     }
 
     async fn list_actions(
         &self,
-        request: Request<Empty>,
+        _request: Request<Empty>,
     ) -> Result<Response<Self::ListActionsStream>, Status> {
-        self.context(&request).await?;
         Ok(Response::new(stream::iter(crate::actions::known()).map(Ok).boxed()))
     }
 
     async fn do_exchange(
         &self,
-        request: Request<Streaming<FlightData>>,
+        _request: Request<Streaming<FlightData>>,
     ) -> Result<Response<Self::DoExchangeStream>, Status> {
-        self.context(&request).await?;
         Err(Status::unimplemented("Flight SQL has no DoExchange"))
     }
 }

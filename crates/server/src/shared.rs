@@ -33,6 +33,8 @@ pub(crate) const COOKIE: &str = "arrow_flight_session_id";
 const PARTS: &str = "longshore-parts";
 /// The header that names a call: a client that has left it says so again by `CancelFlightInfo`, as the answer may have been sent.
 const CALL: &str = "longshore-call";
+/// How many objects of a kind a user may hold.
+const HANDLES: usize = 10_000;
 /// How often what has expired is dropped.
 const SWEEP: Duration = Duration::from_secs(1);
 /// How long a result whose client has gone waits for those whom it has given the tickets.
@@ -131,6 +133,7 @@ impl Shared {
         logs: bool,
     ) -> Self {
         let (sessions, time, idle) = (limits.sessions, limits.statement_time, limits.idle);
+        let connections = limits.connections;
         Self {
             writers: Engine::new(writers, sessions, time),
             readers: Engine::new(readers, sessions, time),
@@ -138,11 +141,11 @@ impl Shared {
             limits,
             log: Log { is_on: logs },
             running: Arc::default(),
-            results: Expiring::new(idle),
-            prepared: Expiring::new(idle),
-            transactions: Expiring::new(idle),
-            savepoints: Expiring::new(idle),
-            sessions: Expiring::new(Duration::MAX),
+            results: Expiring::new(idle, "results", HANDLES),
+            prepared: Expiring::new(idle, "prepared statements", HANDLES),
+            transactions: Expiring::new(idle, "transactions", connections),
+            savepoints: Expiring::new(idle, "savepoints", HANDLES),
+            sessions: Expiring::new(Duration::MAX, "sessions", HANDLES),
         }
     }
 

@@ -12,10 +12,13 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Runtime;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
+use tokio::time::{Instant, Sleep, sleep};
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::codec::CompressionEncoding;
+use tonic::service::interceptor::InterceptedService;
 use tonic::transport::server::{Connected, Router, TcpConnectInfo};
 use tonic::transport::{Certificate, Identity, Server, ServerTlsConfig};
+use tonic::{Request, Status};
 
 use crate::body::Direct;
 use crate::service::Service;
@@ -25,6 +28,10 @@ use crate::{Place, Tls};
 /// How often a silent client is asked whether it is there, and how long its answer may take.
 const PING: Duration = Duration::from_secs(30);
 const PONG: Duration = Duration::from_secs(20);
+/// The bytes that HTTP/2 begins with; those of a TLS connection's begin have a time of their own.
+const GREETING: usize = 24;
+/// How long a client may say nothing at all: one that is there has answered by then.
+const SILENCE: Duration = Duration::from_secs(60);
 /// The bytes that are on their way to a client of one stream, and of all of one connection's.
 const WINDOW: u32 = 4 << 20;
 
@@ -56,9 +63,9 @@ fn pem(path: &std::path::Path, what: &str) -> Result<Vec<u8>> {
         .map_err(|error| Error::operational(format!("the {what} {} cannot be read: {error}", path.display())))
 }
 
-fn tls(files: &Tls) -> Result<ServerTlsConfig> {
+fn tls(files: &Tls, greeting: Duration) -> Result<ServerTlsConfig> {
     let identity = Identity::from_pem(pem(&files.certificate, "certificate")?, pem(&files.key, "key")?);
-    let config = ServerTlsConfig::new().identity(identity);
+    let config = ServerTlsConfig::new().identity(identity).timeout(greeting);
     Ok(match &files.client_authority {
         Some(authority) => config.client_ca_root(Certificate::from_pem(pem(authority, "authority")?)),
         None => config,
@@ -85,12 +92,24 @@ pub(crate) fn router(
         .initial_stream_window_size(WINDOW)
         .initial_connection_window_size(WINDOW);
     if let Some(files) = &place.tls {
-        server = server.tls_config(tls(files)?).map_err(|error| {
+        server = server.tls_config(tls(files, shared.limits.greeting)?).map_err(|error| {
             Error::interface(format!("the certificate and its key cannot be used: {error}"))
                 .with_hint("give PEM files, the server's certificate first in its chain, and its own key")
         })?;
     }
-    Ok(server.add_service(health).add_service(Direct(flight)))
+    Ok(server.add_service(health).add_service(InterceptedService::new(Direct(flight), known(shared.clone()))))
+}
+
+/// Finds out who calls before any of the message is read: a stranger's could be large.
+fn known(shared: Arc<Shared>) -> impl FnMut(Request<()>) -> Result<Request<()>, Status> + Clone {
+    move |mut request| {
+        let find = || shared.context(request.metadata(), request.remote_addr());
+        // A password takes a while to be checked.
+        let found = if shared.users.is_some() { tokio::task::block_in_place(find) } else { find() };
+        let context = found.inspect_err(|_| shared.log.refused(request.remote_addr()))?;
+        request.extensions_mut().insert(context);
+        Ok(request)
+    }
 }
 
 /// Serves the connections of `listener`, at most so many at once, until it is to stop and the last call has ended.
@@ -126,7 +145,7 @@ async fn accept(
             let permit = room.clone().acquire_owned().await.map_err(std::io::Error::other)?;
             let (stream, peer) = listener.accept().await?;
             stream.set_nodelay(true)?;
-            std::io::Result::Ok(Counted { stream, peer, shared: shared.clone(), _permit: permit })
+            std::io::Result::Ok(Counted::new(stream, peer, shared.clone(), permit))
         };
         tokio::select! {
             () = stopped(&mut stopping) => return,
@@ -150,6 +169,29 @@ pub(crate) struct Counted {
     peer: SocketAddr,
     shared: Arc<Shared>,
     _permit: OwnedSemaphorePermit,
+    /// The bytes of its greeting that have not come, when it was last heard of, and when to look again.
+    greeting: usize,
+    heard: Instant,
+    looking: Pin<Box<Sleep>>,
+}
+
+impl Counted {
+    fn new(stream: TcpStream, peer: SocketAddr, shared: Arc<Shared>, permit: OwnedSemaphorePermit) -> Self {
+        let looking = Box::pin(sleep(shared.limits.greeting));
+        Self { stream, peer, shared, _permit: permit, greeting: GREETING, heard: Instant::now(), looking }
+    }
+
+    /// Ends where a client has been silent for too long: it has one of the few places.
+    fn poll_silence(&mut self, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
+        while self.looking.as_mut().poll(cx).is_ready() {
+            let until = self.heard + if self.greeting > 0 { self.shared.limits.greeting } else { SILENCE };
+            if until <= Instant::now() {
+                return Poll::Ready(Err(std::io::ErrorKind::TimedOut.into()));
+            }
+            self.looking.as_mut().reset(until);
+        }
+        Poll::Pending
+    }
 }
 
 impl Drop for Counted {
@@ -176,7 +218,17 @@ impl AsyncRead for Counted {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<std::io::Result<()>> {
-        Pin::new(&mut self.get_mut().stream).poll_read(cx, buf)
+        let (this, before) = (self.get_mut(), buf.filled().len());
+        match Pin::new(&mut this.stream).poll_read(cx, buf) {
+            Poll::Ready(read) => {
+                this.greeting = this.greeting.saturating_sub(buf.filled().len() - before);
+                if this.greeting == 0 {
+                    this.heard = Instant::now();
+                }
+                Poll::Ready(read)
+            }
+            Poll::Pending => this.poll_silence(cx),
+        }
     }
 }
 
