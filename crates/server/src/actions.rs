@@ -250,7 +250,7 @@ impl Service {
 
     async fn set_options(&self, context: Context, asked: SessionOptions) -> Reply {
         let set = move |shared: &Shared, context: &Context, deadline: &Deadline| {
-            // One that is over begins anew.
+            // One that is over begins again.
             let context = &Context { is_over: false, ..context.clone() };
             let (mut options, mut errors) = (context.options.clone(), HashMap::new());
             for (name, value) in asked.options {
