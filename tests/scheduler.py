@@ -1,6 +1,7 @@
 """Which tests run in one process: those of a file, or of a source in the contract, whose database is made once."""
 
 import re
+from typing import Any
 
 from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
 
@@ -8,6 +9,8 @@ from tests.quirks import SOURCES
 
 #: It takes longer to start than all of its tests: one process has them, and the copies to it.
 _DEAR = "trino"
+#: What takes longest begins first: by the number of its tests it would be the last, for which the others wait.
+_FIRST = ("tests/sqlalchemy/test_suite.py", _DEAR)
 _NAMES = (_DEAR, *map(str, SOURCES))
 
 
@@ -22,3 +25,9 @@ class Scheduler(LoadFileScheduling):  # type: ignore[misc]
             return file
         words = re.split(r"[\[\]-]", name.replace("to_", ""))
         return next((name for name in _NAMES if name in words), file)
+
+    def _assign_work_unit(self, node: Any) -> None:
+        for scope in reversed(_FIRST):
+            if scope in self.workqueue:
+                self.workqueue.move_to_end(scope, last=False)
+        super()._assign_work_unit(node)
