@@ -13,12 +13,14 @@ from itertools import permutations
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pyarrow.flight as fl
 import pytest
 
 import longshore
 from longshore import _core
+from longshore.duckdb import parameter_types
 from longshore.errors import InterfaceError, OperationalError
 from tests.certificates import Certificates
 from tests.flight_server.conftest import BERTHS, DatabaseOptions, client, made
@@ -250,6 +252,41 @@ def test_longshore_reads_one_execution_in_parts(tmp_path: Path) -> None:
             longshore.read_sql("SELECT 1 AS n", server.url, partition_on="n", partition_num=2)
         with pytest.warns(longshore.SerialReadWarning, match="over one connection"):
             longshore.read_sql(["SELECT 1 AS n", "SELECT 2 AS n"], server.url, partition_num=2)
+
+
+def test_a_gateway_runs_a_query_once_for_all_of_its_parts(postgres: Any) -> None:
+    postgres.psql("CREATE SEQUENCE gateway_parts")
+    try:
+        with longshore.serve(postgres.url(), port=0) as server:
+            query = "SELECT nextval('gateway_parts') AS n FROM generate_series(1, 100000)"
+            for start in (1, 100_001):
+                read = longshore.read_sql(query, server.url, partition_num=4, return_type="arrow")
+                assert sorted(read["n"].to_pylist()) == [*range(start, start + 100_000)]
+    finally:
+        postgres.psql("DROP SEQUENCE gateway_parts")
+
+
+def test_servers_of_one_file_share_its_engine(lake: str) -> None:
+    with (
+        longshore.serve(lake, port=0) as one,
+        longshore.serve(lake, port=0) as other,
+        longshore.connect(one.url) as writer,
+        longshore.connect(other.url, autocommit=True) as reader,
+    ):
+        writer.execute("DELETE FROM berths WHERE berth = 10")
+        assert reader.execute("SELECT berth FROM berths") == 10
+        writer.commit()
+        assert reader.execute("SELECT berth FROM berths") == 9
+
+
+def test_types_of_parameters_are_asked_of_the_engine_that_runs_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    with duckdb.connect() as connection:
+        assert parameter_types.typed_nulls(connection, "SELECT ?::BIGINT + 1", ["1"]) == ["NULL::BIGINT"]
+        parameter_types.c_api.cache_clear()
+        monkeypatch.setattr("_duckdb.__version__", "2.0.999")
+        with pytest.raises(longshore.NotSupportedError, match=r"DuckDB's library has another version"):
+            parameter_types.c_api()
+    parameter_types.c_api.cache_clear()
 
 
 @pytest.mark.parametrize(("end", "left"), [(b"\x10\x01", 11), (b"\x10\x02", 10)], ids=["commit", "rollback"])

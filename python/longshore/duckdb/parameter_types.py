@@ -14,6 +14,7 @@ from typing import Any
 import _duckdb
 
 from longshore.duckdb.statements import names_in, quoted
+from longshore.errors import NotSupportedError
 from longshore.frames.pushdown import fold_name
 
 _COLUMNS = """SELECT schema_name, table_name, column_name, data_type FROM duckdb_columns()
@@ -64,9 +65,11 @@ def _definitions(connection: Any, named: set[str]) -> Iterator[str]:
 
 
 @cache
-def _library() -> Any:
+def c_api() -> Any:
+    """Give the functions of the library that is loaded already."""
     library = ctypes.CDLL(_duckdb.__file__)
     for name, result, arguments in (
+        ("library_version", c_char_p, []),
         ("open", c_int, [c_char_p, c_void_p]),
         ("connect", c_int, [c_void_p, c_void_p]),
         ("query", c_int, [c_void_p, c_char_p, c_void_p]),
@@ -83,6 +86,9 @@ def _library() -> Any:
     ):
         function = getattr(library, f"duckdb_{name}")
         function.restype, function.argtypes = result, arguments
+    if library.duckdb_library_version().decode() != f"v{_duckdb.__version__}":
+        message = "DuckDB's library has another version than its package, and may name its types otherwise"
+        raise NotSupportedError(message)
     return library
 
 
@@ -91,7 +97,7 @@ class _Scratch:
 
     def __init__(self) -> None:
         """Open it, which takes milliseconds: that is why one is kept."""
-        self._library, self._lock = _library(), threading.Lock()
+        self._library, self._lock = c_api(), threading.Lock()
         database, self._connection = c_void_p(), c_void_p()
         library = self._library
         if library.duckdb_open(None, byref(database)) or library.duckdb_connect(database, byref(self._connection)):
