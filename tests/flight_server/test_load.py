@@ -42,7 +42,7 @@ BYTES = 20_000
 KILLED = """
 import sys, longshore
 query = "SELECT a.range FROM range(100000) a, range(100000) b"
-stream = longshore.read_sql(query, sys.argv[1], partition_num=int(sys.argv[2]), return_type="arrow_stream")
+stream = longshore.read_sql(query, sys.argv[1], return_type="arrow_stream")
 next(iter(stream))
 print("reads", flush=True)
 sys.stdin.read()
@@ -137,9 +137,9 @@ def cut(url: str, _: random.Random) -> None:
         raise AssertionError
 
 
-def killed(url: str, parts: int) -> None:
-    """Kill a client that reads a result, whole or in parts."""
-    command = [sys.executable, "-c", KILLED, url, str(parts)]
+def killed(url: str) -> None:
+    """Kill a client that reads."""
+    command = [sys.executable, "-c", KILLED, url]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "reads\n"
@@ -170,7 +170,7 @@ def wave(url: str, through: str, seconds: float, seed: int) -> tuple[Counter[str
     for thread in threads:
         thread.start()
     while True:
-        killed(url, parts=4 if (seed + done["killed"]) % 2 else 1)
+        killed(url)
         done["killed"] += 1
         if time.monotonic() >= end:
             break
