@@ -408,6 +408,34 @@ def test_one_part_is_never_read_and_one_reader_leaves(lake: str) -> None:
         assert server._core.held == 0  # noqa: SLF001
 
 
+#: A client that reads a result without an end in four parts until it is killed.
+READING_PARTS = """
+import sys, longshore
+query = "SELECT a.range FROM range(100000) a, range(100000) b"
+stream = longshore.read_sql(query, sys.argv[1], partition_num=4, return_type="arrow_stream")
+next(iter(stream))
+print("reads", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_client_that_is_killed_in_the_middle_of_its_parts_leaves_nothing(lake: str) -> None:
+    with longshore.serve(lake, port=0, max_sessions=1) as server:
+        arguments = [sys.executable, "-c", READING_PARTS, server.url]
+        with subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "reads\n"
+            assert server._core.held > 0  # noqa: SLF001  what clients hold is told to tests alone
+            process.kill()
+        # There is one session, which the statement has until it ends.
+        with client(server, autocommit=True) as connection:
+            assert count(connection) == 10
+        deadline = time.monotonic() + 20
+        while server._core.held and time.monotonic() < deadline:  # noqa: SLF001
+            time.sleep(0.05)
+        assert server._core.held == 0  # noqa: SLF001
+
+
 def test_a_server_that_stops_ends_what_runs(lake: str) -> None:
     server = longshore.serve(lake, port=0)
     flight, descriptor = plain(server, "SELECT a.range FROM range(1000000) a, range(1000000) b")
