@@ -45,6 +45,8 @@ _CONNECTIONS = {
     ("sqlalchemy.ext.asyncio.engine", "AsyncConnection"): "sqlalchemy",
     ("sqlite3", "Connection"): "sqlite3",
     ("psycopg2.extensions", "connection"): "psycopg2",
+    ("pg8000.dbapi", "Connection"): "pg8000",
+    ("pg8000.legacy", "Connection"): "pg8000",
     ("pymysql.connections", "Connection"): "pymysql",
     ("longshore.sources.mysql_texts", "Borrowed"): "mysql_texts",
     ("longshore.store", "Store"): "store",

@@ -99,7 +99,7 @@ class DriverSession:
     dialect: Dialect | None = None
     not_written = "the driver's database is only read"
     #: The base of the driver's exceptions, whose classes have PEP 249's names.
-    failure: ClassVar[type[Exception]]
+    failure: ClassVar[type[Exception] | tuple[type[Exception], ...]]
     #: What the driver was given to connect with: its errors may quote it.
     settings: Mapping[str, str] = {}
 

@@ -39,7 +39,7 @@ _NAMED = {"host": "host", "username": "user", "database": "dbname"}
 _ENGINE = "create_engine.<locals>.connect"
 
 #: Those whose connections can be read and written through.
-_DRIVERS = {"psycopg", "psycopg2", "pymysql", "mysqldb", "pysqlite", "longshore"}
+_DRIVERS = {"psycopg", "psycopg2", "pg8000", "pymysql", "mysqldb", "pysqlite", "longshore"}
 #: Those of MySQL's whose statements are texts, by the module here that calls them.
 _BY_TEXTS = {"mysqldb": "mysqlclient"}
 #: What begins a transaction, as any statement does.
