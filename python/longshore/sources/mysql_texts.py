@@ -81,7 +81,7 @@ class Driver(Protocol):
         """Go to the next answer, which there is."""
 
     def has_more(self) -> bool:
-        """Whether another answer follows."""
+        """Whether another answer follows one that has come whole."""
 
     def explained(self, error: Any) -> tuple[int, str, str]:
         """Give an error's number, SQLSTATE and text."""
@@ -274,7 +274,7 @@ class Client:
                 yield from self._results(body)
             elif code == _SET_OPTION:
                 self._driver.take_several(body[:1] == b"\0")
-                yield self._end()
+                yield self._end(self._status)
             elif code == _PING:
                 yield self._ok(Done(0, 0, ""))
             else:
@@ -298,7 +298,8 @@ class Client:
             else:
                 yield self._head(columns)
                 yield from self._rows()
-                end = self._end()
+                warnings = self._driver.warnings()
+                end = self._end(self._flags(), warnings)
             has_more = self._driver.has_more()
             yield end
             if not has_more:
@@ -340,14 +341,14 @@ class Client:
             )
             for column in columns
         ]
-        return b"".join(map(self._packet, [_length(len(columns)), *definitions])) + self._end()
+        return b"".join(map(self._packet, [_length(len(columns)), *definitions])) + self._end(self._status)
 
     def _ok(self, done: Done, warnings: int = 0) -> bytes:
         counts = _length(done.affected) + _length(done.inserted)
         return self._packet(b"\0" + counts + struct.pack("<HH", self._flags(), warnings) + done.info.encode())
 
-    def _end(self) -> bytes:
-        return self._packet(struct.pack("<BHH", 0xFE, min(self._driver.warnings(), 0xFFFF), self._flags()))
+    def _end(self, flags: int, warnings: int = 0) -> bytes:
+        return self._packet(struct.pack("<BHH", 0xFE, min(warnings, 0xFFFF), flags))
 
     def _flags(self) -> int:
         return self._status | (_MORE_RESULTS if self._driver.has_more() else 0)

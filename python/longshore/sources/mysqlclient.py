@@ -27,6 +27,8 @@ class Driver:
         """Keep the connection."""
         self._connection: Any = connection
         self._result: Any = None
+        #: Whether another answer follows, once that has been asked.
+        self._follows: bool | None = None
         self._converter = connection.converter
 
     def query(self, statement: bytes) -> None:
@@ -35,7 +37,7 @@ class Driver:
         self._use()
 
     def _use(self) -> None:
-        connection = self._connection
+        connection, self._follows = self._connection, None
         connection.converter = _RAW
         try:
             self._result = connection.use_result()
@@ -72,12 +74,13 @@ class Driver:
 
     def advance(self) -> None:
         """Go to the next answer."""
-        type(self._connection).next_result(self._connection)
         self._use()
 
     def has_more(self) -> bool:
-        """Whether another answer follows."""
-        return bool(self._connection.more_results())
+        """Whether another answer follows, to which it goes."""
+        if self._follows is None:
+            self._follows = type(self._connection).next_result(self._connection) != -1
+        return self._follows
 
     def explained(self, error: Any) -> tuple[int, str, str]:
         """Give an error's number, SQLSTATE and text."""
