@@ -173,17 +173,27 @@ def test_a_table_that_is_being_made_is_there_before_its_write_is_stopped(server:
     connection = Connection(Address.of(f"me@{server.place}/tpch", {}))
     begun, stopping = threading.Event(), threading.Thread(target=connection.cancel)
 
-    class Waited(threading.Event):
-        def wait(self, timeout: float | None = None) -> bool:
+    class Waited:
+        def __init__(self) -> None:
+            self.lock = threading.Lock()
+            self.release = self.lock.release
+
+        def __enter__(self) -> None:
+            self.lock.acquire()
+
+        def __exit__(self, *_: object) -> None:
+            self.lock.release()
+
+        def acquire(self, timeout: float) -> bool:
             begun.set()
-            return super().wait(timeout)
+            return self.lock.acquire(timeout=timeout)
 
     def made() -> Any:
         stopping.start()
         assert begun.wait(10)
         return page(server, last=True)[1]
 
-    connection._may_be_stopped = Waited()  # noqa: SLF001  to see that it is waited for
+    connection._stopping = Waited()  # type: ignore[assignment]  # noqa: SLF001  to see that it is waited for
     server.answers = [page(server), (200, made), page(server), page(server, last=True)]
     with connection.uninterrupted():
         connection.run("CREATE TABLE t (n integer)").finish()

@@ -22,19 +22,28 @@ const STOPPING: Duration = Duration::from_secs(10);
 /// The time between two attempts to cancel: the first may come before what is to be cancelled.
 const AGAIN: Duration = Duration::from_millis(20);
 
-/// Work that its caller has left to a driver's thread, whose end of the channel goes when it is done.
+/// Work that its caller has left to a driver's thread, whose end of the channel goes when it is done; before, it may tell that
+/// nothing is to be cancelled any more.
 pub type Work = Receiver<()>;
 
 /// A call that failed.
 pub(crate) struct Stopped {
     pub(crate) error: Error,
-    /// What the driver still does.
-    pub(crate) left: Option<Work>,
+    left: Left,
+}
+
+/// What the driver still does for a call that failed.
+enum Left {
+    Nothing,
+    /// The work itself, which is to be stopped.
+    Running(Work),
+    /// The end of what came too late.
+    Ending(Work),
 }
 
 impl From<Error> for Stopped {
     fn from(error: Error) -> Self {
-        Self { error, left: None }
+        Self { error, left: Left::Nothing }
     }
 }
 
@@ -47,13 +56,15 @@ pub(crate) fn on_thread<T: Send + 'static>(
     end: fn(Python<'_>, T),
 ) -> Result<T, Stopped> {
     deadline.check()?;
-    let (sender, receiver) = sync_channel(1);
-    let (alive, work_left) = sync_channel(0);
+    // Without room: what no one takes comes back to its thread.
+    let (sender, receiver) = sync_channel(0);
+    let (alive, work_left) = sync_channel(1);
     let run = move || {
         ease();
         let done = attached(|py| work(py).map_err(|error| error_of(py, error)));
         // The one who waits may have given up.
         if let Err(SendError(Some(Ok(late)))) = sender.send(done) {
+            let _ = alive.try_send(());
             attached(|py| end(py, late));
         }
         drop(alive);
@@ -77,15 +88,12 @@ pub(crate) fn on_thread<T: Send + 'static>(
         cancel();
         if let Ok(late) = receiver.recv_timeout(AGAIN) {
             // This thread has an exception, which what `end` calls could lose.
-            if let Some(Ok(late)) = late {
-                apart(move || {
-                    attached(|py| end(py, late));
-                });
-            }
-            return Err(error.into());
+            let ending =
+                late.and_then(Result::ok).and_then(|late| apart(move || _ = attached(|py| end(py, late))));
+            return Err(Stopped { error, left: ending.map_or(Left::Nothing, Left::Ending) });
         }
     }
-    Err(Stopped { error, left: Some(work_left) })
+    Err(Stopped { error, left: Left::Running(work_left) })
 }
 
 /// A driver's session, and whether it can still be used.
@@ -124,14 +132,26 @@ impl Handle {
         deadline: &Deadline,
         work: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<T> + Send + 'static,
     ) -> Result<T> {
+        self.call_or_end(deadline, work, |_, late| drop(late))
+    }
+
+    /// Does `work` as `call` does; what comes too late has its `end`.
+    pub(crate) fn call_or_end<T: Send + 'static>(
+        &self,
+        deadline: &Deadline,
+        work: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<T> + Send + 'static,
+        end: fn(Python<'_>, T),
+    ) -> Result<T> {
         self.check("connection")?;
         self.await_left(deadline)?;
         let object = self.object.clone();
         let run = move |py: Python<'_>| work(object.bind(py));
-        let done = on_thread(deadline, run, &mut || _ = self.cancel(), |_, late| drop(late));
+        let done = on_thread(deadline, run, &mut || _ = self.cancel(), end);
         done.map_err(|Stopped { error, left }| {
-            if let Some(left) = left {
-                self.leave(left);
+            match left {
+                Left::Nothing => {}
+                Left::Running(work) => self.leave(work),
+                Left::Ending(work) => *locked(&self.left) = Some(work),
             }
             error
         })

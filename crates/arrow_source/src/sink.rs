@@ -26,7 +26,7 @@ pub(crate) type Loader = Arc<Py<PyAny>>;
 impl ArrowSink {
     pub(crate) fn begin(session: &ArrowSession, load: &Load) -> Result<Loader> {
         let load = load.clone();
-        session.call(move |session| {
+        let begin = move |session: &Bound<'_, PyAny>| {
             let py = session.py();
             let keywords = PyDict::new(py);
             keywords.set_item("schema", load.table.schema)?;
@@ -39,7 +39,11 @@ impl ArrowSink {
             keywords.set_item("key", load.key)?;
             keywords.set_item("types", load.types.into_iter().collect::<BTreeMap<_, _>>())?;
             Ok(Arc::new(session.call_method("load", (), Some(&keywords))?.unbind()))
-        })
+        };
+        // One that has begun too late may have made a table.
+        session
+            .handle
+            .call_or_end(&session.deadline, begin, |py, late: Loader| _ = late.call_method0(py, "abort"))
     }
 
     pub(crate) fn new(session: Box<ArrowSession>, loader: Loader) -> Self {

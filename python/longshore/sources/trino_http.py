@@ -178,8 +178,7 @@ class Connection:
         self._waiting: socket.socket | None = None
         self._is_idle = threading.Event()
         self._is_idle.set()
-        self._may_be_stopped = threading.Event()
-        self._may_be_stopped.set()
+        self._stopping = threading.Lock()
         with network(TrinoError):
             self._http: http.client.HTTPConnection | None = address.connected()
 
@@ -310,15 +309,19 @@ class Connection:
     @contextlib.contextmanager
     def uninterrupted(self) -> Iterator[None]:
         """Let statements come to their end: the server may do what one asks for even after it is told to end it."""
-        self._may_be_stopped.clear()
-        try:
+        with self._stopping:
             yield
-        finally:
-            self._may_be_stopped.set()
 
     def cancel(self) -> None:
         """End the running statement, from any thread."""
-        self._may_be_stopped.wait(_CANCEL_SECONDS)
+        is_alone = self._stopping.acquire(timeout=_CANCEL_SECONDS)
+        try:
+            self._stop()
+        finally:
+            if is_alone:
+                self._stopping.release()
+
+    def _stop(self) -> None:
         self._is_stopped = True
         if self.running is None:
             # The first answer names what is to be ended.

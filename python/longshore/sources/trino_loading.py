@@ -157,7 +157,8 @@ class TrinoLoader(TableLoader):
     def _drop(self) -> None:
         hidden, self._hidden = getattr(self, "_hidden", None), None
         if hidden is not None:
-            self._session.execute(f"DROP TABLE IF EXISTS {hidden}")
+            with self._session.connection.uninterrupted():
+                self._session.execute(f"DROP TABLE IF EXISTS {hidden}")
 
 
 def _pieces(cells: Sequence[Cells]) -> Iterator[tuple[str, int]]:
