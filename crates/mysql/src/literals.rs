@@ -48,7 +48,8 @@ fn of(value: &Value, zone: Zone) -> Result<String> {
             kind::TIME => {
                 temporal("TIME", &bound, |cell, into| binary_time(cell).map(|it| write_time(it, into)))?
             }
-            _ => " NULL".to_owned(),
+            kind::NULL => " NULL".to_owned(),
+            _ => return Err(broken("a parameter of its own")),
         },
     })
 }
