@@ -269,6 +269,14 @@ def test_parameters_are_typed(service: Service) -> None:
     assert [(each.name, each.value) for each in service.configs[-1].query_parameters] == [("n", 1)]
 
 
+def test_parameters_at_their_borders(service: Service) -> None:
+    query, first = numbers(service, [1]), dt.datetime(1, 1, 1)  # noqa: DTZ001  naive
+    read(query, params=[-(2**63), first, [first]])
+    sent = [each["parameterValue"] for each in service.configs[-1].to_api_repr()["query"]["queryParameters"]]
+    text = "0001-01-01T00:00:00.000000"
+    assert sent == [{"value": str(-(2**63))}, {"value": text}, {"arrayValues": [{"value": text}]}]
+
+
 @pytest.mark.parametrize("value", [2**63, D("1E-39"), D("NaN"), [1, "a"], [None], dt.time(0, tzinfo=dt.UTC)])
 def test_a_parameter_that_bigquery_would_change_is_refused(value: Any, service: Service) -> None:
     with pytest.raises(longshore.DatabaseError):

@@ -1,6 +1,19 @@
 """What each source says differently, and what it cannot do: one file for each, and one line here."""
 
-from tests.quirks import adbc, clickhouse, duckdb, mariadb, mysql, odbc, postgresql, served, sqlite, store, trino
+from tests.quirks import (
+    adbc,
+    bigquery,
+    clickhouse,
+    duckdb,
+    mariadb,
+    mysql,
+    odbc,
+    postgresql,
+    served,
+    sqlite,
+    store,
+    trino,
+)
 from tests.quirks.columns import COLUMNS, JSON, UUID
 from tests.quirks.quirks import Column, Kind, Quirks, Refusal
 
@@ -14,6 +27,7 @@ SOURCES: tuple[Quirks, ...] = (
     store.QUIRKS,
     clickhouse.QUIRKS,
     trino.QUIRKS,
+    bigquery.QUIRKS,
     adbc.POSTGRESQL,
     odbc.POSTGRESQL,
     *served.ALL,

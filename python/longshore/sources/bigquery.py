@@ -32,7 +32,7 @@ _SETTINGS = {
     "credentials_path", "credentials_base64", "location", "maximum_bytes_billed", "priority", "use_query_cache",
     "api_endpoint", "project", "dataset",
 }  # fmt: skip
-_BITS, _NUMERIC, _BIGNUMERIC = 64, (29, 9), (38, 38)
+_INT64, _NUMERIC, _BIGNUMERIC = 1 << 63, (29, 9), (38, 38)
 _SCOPES = ["https://www.googleapis.com/auth/cloud-platform"]
 
 
@@ -263,8 +263,15 @@ def _parameter(name: str | None, value: Any) -> Any:
         if len(kinds) > 1 or None in value:
             message = "an array of BigQuery's has one type, and no NULL"
             raise errors.NotSupportedError(message, hint="give values of one type, or cast them in the query")
-        return bigquery.ArrayQueryParameter(name, kinds.pop(), list(value))
-    return bigquery.ScalarQueryParameter(name, "STRING" if value is None else _kind(value), value)
+        kind = kinds.pop()
+        return bigquery.ArrayQueryParameter(name, kind, [_bound(each, kind) for each in value])
+    kind = "STRING" if value is None else _kind(value)
+    return bigquery.ScalarQueryParameter(name, kind, _bound(value, kind))
+
+
+def _bound(value: Any, kind: str) -> Any:
+    """Give a value, or its text where the client's own has no zeros before a year of fewer than four digits."""
+    return value.isoformat(timespec="microseconds") if kind == "DATETIME" else value
 
 
 def _kind(value: Any) -> str:
@@ -272,7 +279,7 @@ def _kind(value: Any) -> str:
     if isinstance(value, bool):
         return "BOOL"
     if isinstance(value, int):
-        if value.bit_length() >= _BITS:
+        if not -_INT64 <= value < _INT64:
             raise errors.DataError(f"{value} is beyond INT64", hint="give a decimal, for NUMERIC or BIGNUMERIC")
         return "INT64"
     if isinstance(value, decimal.Decimal):
