@@ -1,6 +1,11 @@
 """How sessions begin: logins, encryption, errors."""
 
+import contextlib
+import re
+import socket
+import threading
 import time
+from collections.abc import Iterator
 
 import pytest
 
@@ -127,3 +132,38 @@ def test_a_statement_without_rows_says_so(mssql: MSSQL) -> None:
 def test_counts_before_the_rows_are_passed_over(mssql: MSSQL) -> None:
     answer(mssql, Count(3), rows(simple("int"), 1), Count(2))
     assert read(mssql)["v"].to_pylist() == [1]
+
+
+@contextlib.contextmanager
+def browser(instance: str, port: int) -> Iterator[list[bytes]]:
+    """Answer as SQL Server's browser (MS-SQLR) that the one instance listens on this port; gives what it was asked."""
+    asked: list[bytes] = []
+    text = f"ServerName;HARBOUR;InstanceName;{instance};IsClustered;No;Version;16.0.1000.6;tcp;{port};;".encode()
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as listening:
+        listening.bind(("127.0.0.1", 1434))
+
+        def reply() -> None:
+            request, client = listening.recvfrom(1024)
+            asked.append(request)
+            if request:
+                listening.sendto(b"\x05" + len(text).to_bytes(2, "little") + text, client)
+
+        thread = threading.Thread(target=reply)
+        thread.start()
+        try:
+            yield asked
+        finally:
+            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:
+                # So that a test that asks nothing ends, too.
+                other.sendto(b"", ("127.0.0.1", 1434))
+            thread.join()
+
+
+# The client keeps what it has been told of an instance.
+@pytest.mark.parametrize(("instance", "host", "setting"), [("QUAY", "", "&instance=QUAY"), ("DOCK", "%5CDOCK", "")])
+def test_a_named_instances_port_comes_from_the_browser(mssql: MSSQL, instance: str, host: str, setting: str) -> None:
+    answer(mssql, rows(simple("int"), 7))
+    address = re.sub(r":\d+/", f"{host}/", url(mssql)) + setting
+    with browser(instance, mssql.port) as asked:
+        assert longshore.read_sql("SELECT v FROM boats", address, return_type="arrow")["v"].to_pylist() == [7]
+    assert asked == [b"\x04" + instance.encode() + b"\0"]
