@@ -17,7 +17,7 @@ from longshore.duckdb.parameters import by_parameter_name
 from longshore.duckdb.statements import TARGET, names_in, quoted, tokens
 from longshore.errors import DataError, NotSupportedError, ProgrammingError
 from longshore.frames.pushdown import Pushdown, fold_name
-from longshore.frames.stored import FORM, engine_empty, engine_rows, is_plain, own_schema, schema_of
+from longshore.frames.stored import FORM, engine_empty, engine_rows, is_plain, numbered_flags, own_schema, schema_of
 from longshore.sources.many import alike, plain_insert
 
 if TYPE_CHECKING:
@@ -31,6 +31,9 @@ _TELLING = {"describe", "desc", "show"}
 _OPERATORS = {"=", "<", "<=", ">", ">=", "start"}
 
 _Predicates = list[tuple[str, str, Any]]
+
+#: What the engine calls texts.
+_TEXT = "VARCHAR"
 
 #: How names begin that are not the user's.
 _OURS = "longshore_"
@@ -99,13 +102,15 @@ class View(NamedTuple):
     columns: list[str]
     #: Those by which rows were left out.
     predicates: _Predicates
+    #: The columns of texts by which rows are grouped together with others.
+    keys: list[str]
     #: Its label, and what it shows.
     names: list[str]
 
     def is_same(self, other: "View") -> bool:
         """Whether both show the same rows."""
         is_like = self.columns == other.columns and self.predicates == other.predicates
-        return is_like and self.stored.is_same(other.stored)
+        return is_like and self.keys == other.keys and self.stored.is_same(other.stored)
 
 
 class Mirror:
@@ -310,6 +315,8 @@ class Mirror:
             # Rows are counted by one of them.
             columns = [name for key, name in own.items() if key in pushdown.columns] or columns[:1]
         predicates = predicates_of(pushdown, own)
+        grouped = [each.name for each in table.own if each.kind == _TEXT and fold_name(each.name) in pushdown.keys]
+        keys = grouped if len(pushdown.keys) > 1 else []
 
         def scan(predicates: _Predicates) -> "StoreScan":
             form = "stored" if self.verifies else FORM
@@ -318,7 +325,7 @@ class Mirror:
             )
 
         # The transaction may have changed it since the engine's tables were made.
-        view = View(transaction.table(table.name) or table.stored, columns, [], [label])
+        view = View(transaction.table(table.name) or table.stored, columns, [], keys, [label])
         known = None if self.verifies else self._views.get(fold_name(label))
         self.chunks[label] = view.stored.chunks
         if not predicates and known is not None and known.is_same(view):
@@ -341,25 +348,32 @@ class Mirror:
     def _show(self, view: View, table: Table, rows: Any) -> None:
         (label,) = view.names
         self.connection.register(label, rows)
-        if table.stored.definition is None:
-            # The empty table is made of the same.
+        # The empty table of one without a definition is made of the same.
+        replaced = {} if table.stored.definition is None else self._replaced(label, table, view.columns)
+        if replaced:
+            wanted = {*view.columns} | {each.name for each in table.columns if each.generated is not None}
+            shown = [
+                f"{replaced[each.name]} AS {quoted(each.name)}" if each.name in replaced else quoted(each.name)
+                for each in table.columns
+                if each.name in wanted
+            ]
+            shown += [name for name in rows.column_names if name not in wanted]
+            self._show_over(view, rows, ", ".join(shown))
             return
-        replaced = self._replaced(label, table, view.columns)
-        if not replaced:
-            return
+        numbers, texts = numbered_flags(rows, view.keys)
+        if texts:
+            listed = ", ".join(f"{text} AS {quoted(name)}" for name, text in texts.items())
+            self._show_over(view, numbers, f"* REPLACE ({listed})")
+
+    def _show_over(self, view: View, rows: Any, shown: str) -> None:
+        """Have a view of other rows in place of what has its label."""
+        (label,) = view.names
         self.connection.unregister(label)
         self._hidden += 1
         hidden = f"{_OURS}rows_of_{self._hidden}"
         self.connection.register(hidden, rows)
         view.names.append(hidden)
-        wanted = {*view.columns} | {each.name for each in table.columns if each.generated is not None}
-        shown = [
-            f"{replaced[each.name]} AS {quoted(each.name)}" if each.name in replaced else quoted(each.name)
-            for each in table.columns
-            if each.name in wanted
-        ]
-        shown += [name for name in rows.column_names if name not in wanted]
-        self.connection.execute(f"CREATE TEMP VIEW {quoted(label)} AS SELECT {', '.join(shown)} FROM {hidden}")
+        self.connection.execute(f"CREATE TEMP VIEW {quoted(label)} AS SELECT {shown} FROM {hidden}")
 
     def _replaced(self, label: str, table: Table, columns: Collection[str]) -> Mapping[str, str]:
         """Give expressions for columns that an Arrow table does not show as the type that they have."""

@@ -259,7 +259,9 @@ def group_keys(tree: object) -> frozenset[str]:
     columns: list[Node] = []
     for node in _nodes(tree):
         columns += node.get("group_expressions") or ()
-        if any(each.get("type") == "DISTINCT_MODIFIER" for each in node.get("modifiers") or ()):
+        is_distinct = any(each.get("type") == "DISTINCT_MODIFIER" for each in node.get("modifiers") or ())
+        # GROUP BY ALL.
+        if is_distinct or node.get("aggregate_handling") == "FORCE_AGGREGATES":
             columns += node.get("select_list") or ()
         if node.get("distinct") is True:
             columns += [each["expression"] for each in node.get("arguments") or ()]

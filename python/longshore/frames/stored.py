@@ -4,10 +4,12 @@ from collections.abc import Collection, Iterator
 from functools import lru_cache
 from typing import Any
 
+from longshore.duckdb.statements import quoted
 from longshore.errors import DataError
 from longshore.frames import missing
 from longshore.frames.pushdown import fold_name
 from longshore.frames.scan import compute, engine_table, is_scanned_as_it_is
+from longshore.sources.dialects import literal
 
 try:
     import pyarrow as pa
@@ -18,6 +20,9 @@ except ImportError as error:
 FORM = "encoded" if hasattr(pa, "decimal64") else "stored"
 
 _HINT = "cast it in the statement to a type that the column holds"
+
+#: The most texts that are found one after another.
+_MOST_FLAGS = 8
 
 #: What the engine calls the types that it gives as they are stored.
 _NATIVE = {
@@ -71,6 +76,34 @@ def engine_rows(scan: Any, name: str) -> Any:
 def _table(stream: Any) -> Any:
     # pa.table() would import pandas, to see whether it is a DataFrame.
     return pa.RecordBatchReader.from_stream(stream).read_all()
+
+
+def numbered_flags(rows: Any, names: Collection[str]) -> tuple[Any, dict[str, str]]:
+    """Give rows with numbers in place of a few texts of a byte at most, and the SQL that makes the texts again.
+
+    Of such an expression the engine knows all values: it groups by several of them without a hash.
+    """
+    made = {}
+    for name in names:
+        column = rows.column(name)
+        if not pa.types.is_dictionary(column.type):
+            continue
+        texts = {text for chunk in column.chunks for text in chunk.dictionary.to_pylist()}
+        if not 0 < len(texts) <= _MOST_FLAGS or not all(map(_is_flag, texts)):
+            continue
+        column = column.unify_dictionaries()
+        numbers = [chunk.indices for chunk in column.chunks]
+        rows = rows.set_column(rows.column_names.index(name), name, pa.chunked_array(numbers))
+        *cases, last = [literal(text) for text in column.chunk(0).dictionary.to_pylist()]
+        if column.null_count:
+            cases, last = [*cases, last], "NULL"
+        tested = "".join(f" WHEN {number} THEN {text}" for number, text in enumerate(cases))
+        made[name] = f"CASE {quoted(name)}{tested} ELSE {last} END" if cases else last
+    return rows, made
+
+
+def _is_flag(text: Any) -> bool:
+    return isinstance(text, str) and len(text.encode()) <= 1 and text.isprintable()
 
 
 def engine_empty(schema: Any, name: str) -> Any:
