@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import psutil
 import pyarrow as pa
 import pyarrow.flight as fl
 import pytest
@@ -486,6 +487,21 @@ def test_the_command_serves_until_a_signal(lake: str, start: Any, tmp_path: Path
     _, log = serving.communicate(timeout=60)
     events = [json.loads(line)["event"] for line in log.splitlines()]
     assert (serving.returncode, events[0], events[-1]) == (0, "started", "stopped")
+
+
+def test_wide_rows_that_wait_for_their_reader_take_little_memory(lake: str, start: Any) -> None:
+    serving = start("serve", lake, "--port", "0")
+    url, process = json.loads(serving.stdout.readline())["url"], psutil.Process(serving.pid)
+    longshore.read_sql("SELECT 1", url)
+    before = process.memory_info().rss
+    wide = "SELECT repeat('x', 2000 + i::INT % 7) AS wide FROM range(300_000) AS numbers(i)"
+    with longshore.read_sql(wide, url, return_type="arrow_stream") as stream:
+        next(iter(stream))
+        busy = -1.0
+        while busy != (busy := process.cpu_times().user):
+            time.sleep(0.2)
+        # All rows have 600 MB, and as many as 65,536 have 131 MB.
+        assert process.memory_info().rss - before < 400 << 20
 
 
 def test_the_log_tells_neither_statements_nor_values(lake: str, start: Any) -> None:

@@ -64,9 +64,17 @@ impl Engine {
     }
 }
 
+/// The rows of a batch, several of which wait for each client: how wide they are is not known before they come.
+const BATCH: usize = 16_384;
+
 /// The policy of what is served: any statement, whose types do not depend on its rows.
 pub(crate) fn options() -> ReadOptions {
-    ReadOptions { decimals: Decimals::Streamed, any_statement: true, ..ReadOptions::default() }
+    ReadOptions {
+        decimals: Decimals::Streamed,
+        any_statement: true,
+        batch_rows: BATCH,
+        ..ReadOptions::default()
+    }
 }
 
 impl Where {

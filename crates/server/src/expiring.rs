@@ -154,3 +154,25 @@ impl<T> Expiring<T> {
         locked(&self.held).values().filter(|held| is_wanted(&held.object)).count()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_user_has_so_many_and_others_have_their_own() {
+        let held = Expiring::new(Duration::from_secs(60), "prepared statements", 100);
+        let keep = |owner: &str| {
+            held.keep(owner, (), Maker { cancel: CancelHandle::default(), name: None, peer: None })
+        };
+        let handles: Vec<String> = (0..100).map(|_| keep("ada").unwrap()).collect();
+        let refused = keep("ada").unwrap_err();
+        assert_eq!(refused.sqlstate(), Some("53000"));
+        assert_eq!(refused.message(), "100 prepared statements are open already");
+        let others = keep("grace").unwrap();
+        assert!(held.take("ada", &others).is_none());
+        assert!(held.take("ada", &handles[0]).is_some());
+        assert!(keep("ada").is_ok());
+        assert_eq!(held.len(), 101);
+    }
+}
