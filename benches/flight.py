@@ -1,9 +1,10 @@
 """Flight SQL: TPC-H's lineitem at scale factor 1, decimals as floats, over TLS: `python -m benches.flight`.
 
 The clients read from one server of ours, over DuckDB; the servers are read by one client, `drain`, which throws the
-bytes away: ours over DuckDB, and one of pyarrow's that has the same batches in memory; the gateway over PostgreSQL is
-next to `read_sql` itself. Each read runs in a process of its own, and all take turns. JDBC reads a part of the rows,
-for its ways take minutes: its figures are for so many rows as the others read.
+bytes away: ours over DuckDB, ours over a store, whose mapped batches are sent as they are, and one of pyarrow's that
+has the same batches in memory; the gateway over PostgreSQL is next to `read_sql` itself. Each read runs in a process of
+its own, and all take turns. JDBC reads a part of the rows, for its ways take minutes: its figures are for so many rows
+as the others read.
 
     python -m benches.flight --rounds 10 --only clients servers gateway jdbc
 """
@@ -91,6 +92,8 @@ def made(scratch: Path, stack: contextlib.ExitStack, wanted: set[str], scale: fl
         memory, place = stack.enter_context(from_memory(scratch, url, files))
         groups["servers"] = {"pyarrow.flight's server": Run(read("drain", place), memory)}
         groups["servers"]["ours, over DuckDB"] = Run(read("drain", url), engine)
+        lake, place = stack.enter_context(serving(stored(scratch, url), files))
+        groups["servers"]["ours, over a store"] = Run(read("drain", place), lake)
     if "gateway" in wanted:
         source = loaded(scale, stack.enter_context(measured_server()))
         gateway, place = stack.enter_context(serving(source, files))
@@ -113,6 +116,15 @@ def database(scratch: Path) -> Path:
         source = f"read_parquet('{sql_tables.lineitem()}')"
         connection.execute(f"CREATE TABLE lineitem_float AS SELECT * REPLACE ({floats}) FROM {source}")
     return file
+
+
+def stored(scratch: Path, url: str) -> str:
+    """Return the URL of a store with the table of a server."""
+    import longshore
+
+    lake = f"store:///{scratch / 'lake'}"
+    longshore.copy(QUERY, url, "lineitem_float", lake)
+    return lake
 
 
 @contextlib.contextmanager
