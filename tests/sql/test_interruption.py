@@ -159,3 +159,30 @@ runs.wait()
 """
     ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
     assert "Traceback" not in ended.stderr
+
+
+def test_a_daemon_thread_begins_nothing_once_the_process_ends() -> None:
+    script = """
+import atexit, threading
+
+asked, ran = threading.Event(), threading.Event()
+
+def end():
+    asked.set()
+    # It would have run in that time.
+    print(ran.wait(0.5))
+    print(longshore.sql("SELECT 1 AS n", return_type="arrow").to_pylist())
+
+atexit.register(end)
+import longshore
+
+def late():
+    asked.wait()
+    longshore.sql("SELECT 1 AS n")
+    ran.set()
+
+longshore.sql("SELECT 1 AS n")
+threading.Thread(target=late, daemon=True).start()
+"""
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
+    assert (ended.stdout, ended.stderr) == ("False\n[{'n': 1}]\n", "")

@@ -28,6 +28,9 @@ T = TypeVar("T")
 #: The tasks that run.
 running_tasks: "set[Task[Any]]" = set()
 
+#: Set with the end of the process: from then on there is the main thread, and daemon threads that end with it.
+_is_ending = threading.Event()
+
 #: Seconds between two requests to stop: one before the work begins is lost.
 _INTERVAL = 0.02
 
@@ -47,6 +50,10 @@ class Task(Generic[T]):
         self._after: list[Callable[[], object]] = []
         self._lock = threading.Lock()
         self.has_begun = False
+        #: The thread that does the work, once it has begun.
+        self.thread = 0
+        #: Whether a thread of the user's waits for it, which is a daemon's if the process ends meanwhile.
+        self._ends_with_process = False
         self._is_over = False
         #: Held until the end: a wait for a lock is one call, which a handler's exception ends.
         self._running = threading.Lock()
@@ -54,6 +61,9 @@ class Task(Generic[T]):
 
     def run(self) -> T:
         """Do the work and return its result; an exception of a signal's handler stops it, and is raised."""
+        is_part = any(task.thread == threading.get_ident() for task in running_tasks.copy())
+        self._ends_with_process = not is_part and threading.current_thread() is not threading.main_thread()
+        self._begin_nothing_at_the_end()
         try:
             self._wait(_begin(self._do))
         except BaseException:
@@ -86,8 +96,9 @@ class Task(Generic[T]):
             work, self._work = self._work, None
         if work is None:
             return
-        self.has_begun = True
+        self.has_begun, self.thread = True, threading.get_ident()
         running_tasks.add(self)
+        self._begin_nothing_at_the_end()
         try:
             self._results.append(work())
         except BaseException as error:  # noqa: BLE001  whatever it is, it is raised where the work is waited for
@@ -98,6 +109,12 @@ class Task(Generic[T]):
         finally:
             running_tasks.discard(self)
             self._running.release()
+
+    def _begin_nothing_at_the_end(self) -> None:
+        """Wait for a process that ends: the engine would abort it where the interpreter ends within a call."""
+        if self._ends_with_process and _is_ending.is_set():
+            running_tasks.discard(self)
+            threading.Event().wait()
 
     def _end(self) -> None:
         with self._lock:
@@ -178,9 +195,12 @@ def _begin(work: Callable[[], object]) -> "ref[partial[object]]":
 
 def finish() -> None:
     """Stop all tasks, of daemon threads too, and wait for them: the interpreter would end within one."""
+    _is_ending.set()
     while running_tasks:
         for task in running_tasks.copy():
-            task.cancel()
+            # Its end may have closed the connection.
+            with contextlib.suppress(Exception):
+                task.cancel()
         time.sleep(_INTERVAL)
 
 
