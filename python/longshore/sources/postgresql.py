@@ -56,6 +56,8 @@ class ClientSession(DriverSession):
         """Keep the connection, and begin the client's transaction on it where none is open."""
         super().__init__(connection)
         self.lender = lender
+        if self._status() == "lost":
+            raise errors.OperationalError("the connection is closed, or its server has gone", hint="connect again")
         for setting, (wanted, hint) in _SETTINGS.items():
             if self._setting(setting) not in {wanted, None}:
                 message = f"the session's {setting} is not {wanted}, in which text is read\nHint: {hint}"
