@@ -61,10 +61,10 @@ class Task(Generic[T]):
 
     def run(self) -> T:
         """Do the work and return its result; an exception of a signal's handler stops it, and is raised."""
-        is_part = any(task.thread == threading.get_ident() for task in running_tasks.copy())
-        self._ends_with_process = not is_part and threading.current_thread() is not threading.main_thread()
-        self._begin_nothing_at_the_end()
         try:
+            is_part = any(task.thread == threading.get_ident() for task in running_tasks.copy())
+            self._ends_with_process = not is_part and threading.current_thread() is not threading.main_thread()
+            self._begin_nothing_at_the_end()
             self._wait(_begin(self._do))
         except BaseException:
             self._stop()
