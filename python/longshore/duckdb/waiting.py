@@ -78,7 +78,9 @@ class Task(Generic[T]):
             self._error = None
 
     def after(self, work: Callable[[], object]) -> None:
-        """Do something when the work has ended, which may be now."""
+        """Do something when the task's own work has ended, which may be now; what has not begun never does."""
+        # Ctrl-C may have come before it ran.
+        self._forgo()
         with self._lock:
             if not self._is_over:
                 self._after.append(work)
@@ -122,12 +124,17 @@ class Task(Generic[T]):
         while self._after:
             _core.with_reserve(self._after.pop())
 
-    def _stop(self) -> None:
+    def _forgo(self) -> bool:
+        """See that work that has not begun never does, and tell whether there was some."""
         with self._lock:
             work, self._work = self._work, None
-        if work is not None:
-            # It has not begun, and will not.
-            self._end()
+        if work is None:
+            return False
+        self._end()
+        return True
+
+    def _stop(self) -> None:
+        if self._forgo():
             return
         try:
             self._stop_for(_STOP_SECONDS)
