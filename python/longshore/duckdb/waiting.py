@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: The tasks that run.
+#: The tasks that run, or are about to.
 running_tasks: "set[Task[Any]]" = set()
 
 #: Set with the end of the process: from then on there is the main thread, and daemon threads that end with it.
@@ -52,8 +52,6 @@ class Task(Generic[T]):
         self.has_begun = False
         #: The thread that does the work, once it has begun.
         self.thread = 0
-        #: Whether a thread of the user's waits for it, which is a daemon's if the process ends meanwhile.
-        self._ends_with_process = False
         self._is_over = False
         #: Held until the end: a wait for a lock is one call, which a handler's exception ends.
         self._running = threading.Lock()
@@ -62,9 +60,13 @@ class Task(Generic[T]):
     def run(self) -> T:
         """Do the work and return its result; an exception of a signal's handler stops it, and is raised."""
         try:
-            is_part = any(task.thread == threading.get_ident() for task in running_tasks.copy())
-            self._ends_with_process = not is_part and threading.current_thread() is not threading.main_thread()
-            self._begin_nothing_at_the_end()
+            if _is_daemon():
+                # Before the end is looked at, which waits for it from now on.
+                running_tasks.add(self)
+                if _is_ending.is_set():
+                    # The engine would abort a process whose interpreter ends within a call.
+                    running_tasks.discard(self)
+                    threading.Event().wait()
             self._wait(_begin(self._do))
         except BaseException:
             self._stop()
@@ -100,7 +102,6 @@ class Task(Generic[T]):
             return
         self.has_begun, self.thread = True, threading.get_ident()
         running_tasks.add(self)
-        self._begin_nothing_at_the_end()
         try:
             self._results.append(work())
         except BaseException as error:  # noqa: BLE001  whatever it is, it is raised where the work is waited for
@@ -111,12 +112,6 @@ class Task(Generic[T]):
         finally:
             running_tasks.discard(self)
             self._running.release()
-
-    def _begin_nothing_at_the_end(self) -> None:
-        """Wait for a process that ends: the engine would abort it where the interpreter ends within a call."""
-        if self._ends_with_process and _is_ending.is_set():
-            running_tasks.discard(self)
-            threading.Event().wait()
 
     def _end(self) -> None:
         with self._lock:
@@ -130,6 +125,7 @@ class Task(Generic[T]):
             work, self._work = self._work, None
         if work is None:
             return False
+        running_tasks.discard(self)
         self._end()
         return True
 
@@ -198,6 +194,12 @@ def _begin(work: Callable[[], object]) -> "ref[partial[object]]":
         # An interpreter that ends does not start threads.
         work()
     return thread
+
+
+def _is_daemon() -> bool:
+    """Whether this is a daemon thread, if the process ends: there are those, tasks' and the main one then."""
+    is_of_task = any(task.thread == threading.get_ident() for task in running_tasks.copy())
+    return not is_of_task and threading.current_thread() is not threading.main_thread()
 
 
 def finish() -> None:
