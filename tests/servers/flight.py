@@ -1,5 +1,8 @@
 """Flight SQL: Apache's own example servers in Go and in Java."""
 
+import os
+import sys
+from pathlib import Path
 from typing import Any, ClassVar
 
 from tests import installations
@@ -29,7 +32,7 @@ class GoFlight(Server):
 
 
 class JavaFlight(Server):
-    """Apache's example in Java: Derby behind Flight SQL. It listens on one port only, and on all interfaces."""
+    """Apache's example in Java: Derby behind Flight SQL."""
 
     scheme: ClassVar[str] = "grpc"
     start_seconds = 120
@@ -38,7 +41,6 @@ class JavaFlight(Server):
         """Fetch it."""
         self.classpath = installations.java_flight()
         super().__init__(user="", database="")
-        self.port = 55555
 
     def url(self, **parameters: Any) -> str:
         """Return the URL."""
@@ -46,8 +48,12 @@ class JavaFlight(Server):
         return f"grpc://{self.host}:{self.port}" + ("?" + query if query else "")
 
     def _command(self) -> list[str]:
-        java = [*installations.java("512m"), "--add-opens=java.base/java.nio=ALL-UNNAMED"]
-        return [*java, "-cp", self.classpath, "org.apache.arrow.flight.sql.example.FlightSqlExample"]
+        return [sys.executable, "-m", "tests.servers.java_flight", str(self.port), self.classpath]
+
+    def _surroundings(self) -> dict[str, Any]:
+        # As the tests' own user, who can read their Python.
+        checkout = str(Path(__file__).parents[2])
+        return {"cwd": self.home, "env": {**os.environ, "PYTHONPATH": checkout}}
 
     def _socket(self, place: str, port: int) -> dict[str, str | int]:
         raise NotImplementedError
