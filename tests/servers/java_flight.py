@@ -1,4 +1,7 @@
-"""Apache's Flight SQL server over Derby, whose own main knows one port only: `python -m tests.servers.java_flight PORT CLASSPATH`."""
+"""Apache's Flight SQL server over Derby on any port: `python -m tests.servers.java_flight PORT CLASSPATH`.
+
+Its own main knows 55555 only, which may be taken.
+"""
 
 import sys
 
@@ -15,7 +18,8 @@ def main(port: int, classpath: str) -> None:
     apache = jpype.JPackage("org.apache.arrow")
     place = apache.flight.Location.forGrpcInsecure(LOOPBACK, port)
     producer = apache.flight.sql.example.FlightSqlExample(place, "derbyDB")
-    apache.flight.FlightServer.builder(apache.memory.RootAllocator(), place, producer).build().start().awaitTermination()
+    builder = apache.flight.FlightServer.builder(apache.memory.RootAllocator(), place, producer)
+    builder.build().start().awaitTermination()
 
 
 if __name__ == "__main__":
