@@ -8,7 +8,7 @@ import secrets
 import shutil
 import tempfile
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,13 @@ from longshore.options import Options
 #: How the engine has to export its results. Without it, integers of 128 bits wrap, times lose their offset, and bits
 #: and JSON cannot be told from bytes and text.
 _SETTINGS = {"arrow_lossless_conversion": True}
+#: Another database in memory in place of the one that all tables were made in.
+_RENEW = """ATTACH ':memory:' AS renewed; USE renewed; DETACH memory;
+ATTACH ':memory:' AS memory; USE memory; DETACH renewed"""
+#: The bytes that an instance may keep which no one uses.
+_LITTLE = 1 << 20
+#: How many are kept: a session's, and one that its definitions of tables are tried in.
+_SPARE = 2
 
 
 @cache
@@ -83,6 +90,15 @@ class Instance:
     def connection(self) -> Any:
         """Open a connection, which does not see the tables registered with others."""
         return self._root.cursor()
+
+    def is_renewed(self) -> bool:
+        """Make it like new once the connections of whoever used it, who changed no setting, are closed."""
+        try:
+            self._root.execute(_RENEW)
+            used = self._value("coalesce(sum(memory_usage_bytes), 0)::BIGINT FROM duckdb_memory()")
+        except engine().Error:
+            return False
+        return bool(used < _LITTLE)
 
     def lock(self, settings: Sequence[str]) -> None:
         """Run the last settings, after which there are no others."""
@@ -171,6 +187,62 @@ class _SharedInstance:
             instance.close()
 
 
+class _SpareInstances:
+    """Instances whose sessions have ended and left them as they were: to start one takes tens of milliseconds."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._instances: list[Instance] = []
+
+    def take(self) -> Instance:
+        """Give one, or start one."""
+        with self._lock:
+            instance = self._instances.pop() if self._instances else None
+        if instance is None:
+            return Instance(Options())
+        instance.limit_memory(Options())
+        return instance
+
+    def give(self, instance: Instance) -> None:
+        """Keep one whose connections are closed and whose settings are as they were, or end it."""
+        is_kept = False
+        if instance.is_renewed():
+            with self._lock:
+                is_kept = len(self._instances) < _SPARE
+                self._instances += [instance] * is_kept
+        if not is_kept:
+            instance.close()
+
+    @contextlib.contextmanager
+    def connection(self) -> Iterator[Any]:
+        """Give a connection to one with no tables, which is made like new in the end."""
+        instance = self.take()
+        connection = instance.connection()
+        try:
+            yield connection
+        finally:
+            connection.close()
+            self.give(instance)
+
+    def close(self) -> None:
+        """End them, with the process."""
+        with self._lock:
+            self._end()
+
+    def before_fork(self) -> None:
+        """End them, as a child has none of their threads."""
+        self._lock.acquire()
+        self._end()
+
+    def after_fork(self) -> None:
+        """Release the lock."""
+        self._lock.release()
+
+    def _end(self) -> None:
+        while self._instances:
+            self._instances.pop().close()
+
+
 def _shown_bytes(size: str) -> int:
     number, unit = size.split()
     return int(float(number) * 1024 ** ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB").index(unit))
@@ -181,8 +253,9 @@ def abandon(connection: Any) -> None:
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
 
 
-shared = _SharedInstance()
+shared, spare = _SharedInstance(), _SpareInstances()
 atexit.register(shared.close)
+atexit.register(spare.close)
 # The last that is registered is called first: what uses the instance ends before it.
 atexit.register(finish)
 if hasattr(os, "register_at_fork"):
@@ -190,4 +263,7 @@ if hasattr(os, "register_at_fork"):
         before=shared.before_fork,
         after_in_parent=shared.after_fork_in_parent,
         after_in_child=shared.after_fork_in_child,
+    )
+    os.register_at_fork(
+        before=spare.before_fork, after_in_parent=spare.after_fork, after_in_child=spare.after_fork
     )

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from longshore.duckdb.instance import engine
+from longshore.duckdb.instance import engine, spare
 from longshore.duckdb.many import insert_rows, takes_rows_at_once
 from longshore.duckdb.parameters import by_parameter_name
 from longshore.duckdb.statements import TARGET, names_in, quoted, tokens
@@ -251,7 +251,7 @@ class Mirror:
             hint = "compare with lower(...), or give the query a COLLATE"
             raise NotSupportedError(f"a store has no collations, as {name!r} would have\nHint: {hint}", hint=hint)
         try:
-            with engine().connect(":memory:") as bare:
+            with spare.connection() as bare:
                 bare.execute(definition)
         except engine().Error as error:
             hint = "use the engine's own functions and types"
@@ -411,7 +411,7 @@ def predicates_of(pushdown: Pushdown, own: Mapping[str, str]) -> _Predicates:
 @lru_cache(maxsize=64)
 def columns_in(definition: str, name: str) -> Sequence[Column]:
     """Give the columns of a table that a statement makes."""
-    with engine().connect(":memory:") as bare:
+    with spare.connection() as bare:
         bare.execute(definition)
         return [Column(*row) for row in bare.execute(_COLUMNS, [name]).fetchall()]
 

@@ -190,6 +190,9 @@ class _StoreSession(_Guarded, store.Session):
         self.guard = Guard(instance.connection(), reads=self._reads)
         return instance
 
+    def _ended(self, instance: Instance) -> None:
+        instance.close()
+
     def _follow(self) -> None:
         self.within(self.mirror.follow)
 

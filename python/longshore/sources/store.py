@@ -3,6 +3,7 @@
 import contextlib
 import datetime as dt
 import math
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from longshore import _core
 from longshore.duckdb.changes import Answer, change, insert_many
-from longshore.duckdb.instance import Instance
+from longshore.duckdb.instance import Instance, spare
 from longshore.duckdb.mirror import Mirror
 from longshore.duckdb.parameters import engine_params
 from longshore.duckdb.statements import Change, WholeTable, change_of, numbered, statements_of, tokens
@@ -130,7 +131,7 @@ class Session(duckdb.Session):
     #: The engine, which starts with the first statement: rows come and go without it.
     _instance: Instance | None = None
     _engine: Any = None
-    #: Whether the engine has settings of the user's.
+    #: Whether the engine has settings, or secrets, of the user's.
     _is_set = False
     #: The transaction of a statement that runs.
     _working: "_core.StoreTransaction | None" = None
@@ -147,7 +148,7 @@ class Session(duckdb.Session):
 
         ``past`` is the version that all of its own transactions see.
         """
-        self.store, self._is_shared, self._past = store, is_shared, past
+        self.store, self._is_shared, self._past, self._process = store, is_shared, past, os.getpid()
         self.mirror = Mirror(lambda: self.connection)
         self._lent: list[str] = []
         self._open: _core.StoreTransaction | None = None
@@ -174,7 +175,14 @@ class Session(duckdb.Session):
 
     def _started(self) -> Instance:
         """Start the engine."""
-        return Instance(Options())
+        return spare.take()
+
+    def _ended(self, instance: Instance) -> None:
+        """Leave the engine to the next session, or end it where it is not as it was."""
+        if self._is_set or self._process != os.getpid():
+            instance.close()
+        else:
+            spare.give(instance)
 
     # Statements.
 
@@ -205,7 +213,7 @@ class Session(duckdb.Session):
             message = f"a store does not run {kind.replace('_', ' ')}\nHint: {_KEPT}"
             raise NotSupportedError(message, hint=_KEPT)
         _refuse_unseen(text, kind)
-        self._is_set |= kind in _CONFIGURING
+        self._is_set |= kind in _CONFIGURING or (kind == "CREATE" and "secret" in text.lower())
         # A table of the session's own may have the name of one of the store's.
         reads = changed.tail if changed is not None and changed.verb == "create" else statement.query
         keeps = kind == "SELECT"
@@ -436,7 +444,7 @@ class Session(duckdb.Session):
             self._end("rollback")
         if self._instance is not None:
             super().close()
-            self._instance.close()
+            self._ended(self._instance)
         closed(self)
         if not self._is_shared:
             self.store.close()
