@@ -3,6 +3,7 @@
 import base64
 import datetime as dt
 import decimal
+import io
 import json
 import threading
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
@@ -305,8 +307,6 @@ def test_what_it_cannot_do_is_told(service: Service) -> None:
         read([query, query])
     assert "snapshot" in (caught.value.hint or "")
     assert read([query, query], options={"snapshot": False}).num_rows == 2
-    with pytest.raises(longshore.NotSupportedError, match="only read"):
-        longshore.write_sql(pa.table({"c": [1]}), "t", URL)
     with pytest.warns(longshore.SerialReadWarning, match="Storage Read API"):
         read(query, partition_num=2)
 
@@ -315,14 +315,36 @@ def test_what_it_cannot_do_is_told(service: Service) -> None:
 
 
 class Answer(BaseHTTPRequestHandler):
-    """Google's token service, and BigQuery's jobs: a dry run, or what the query says is wrong."""
+    """Google's token service, and BigQuery's jobs: a dry run, what the query says is wrong, or a file that is sent."""
 
     seen: ClassVar[list[str]] = []
+    #: The last job that loads, and its file.
+    loaded: ClassVar[tuple[Any, bytes]]
+
+    def do_GET(self) -> None:
+        """Tell of a dataset without tables."""
+        if "/tables/" in self.path:
+            self._send(404, {"error": {"code": 404, "message": "Not found: Table"}})
+            return
+        reference = {"projectId": "keyed", "datasetId": "harbour"}
+        self._send(200, {"id": "keyed:harbour", "datasetReference": reference, "location": "EU"})
+
+    def _load(self, body: bytes) -> None:
+        boundary = self.headers["Content-Type"].partition("boundary=")[2].strip('"').encode()
+        _, described, file = body.split(b"--" + boundary)[:3]
+        job = json.loads(described.partition(b"\r\n\r\n")[2])
+        # Of a multipart body the file is all between its headers and a line's end.
+        type(self).loaded = (job, file.partition(b"\r\n\r\n")[2].removesuffix(b"\r\n"))
+        rows = pq.read_metadata(io.BytesIO(self.loaded[1])).num_rows
+        self._send(200, {**job, "statistics": {"load": {"outputRows": str(rows)}}, "status": {"state": "DONE"}})
 
     def do_POST(self) -> None:
         """Answer."""
         body = self.rfile.read(int(self.headers["Content-Length"]))
         self.seen.append(self.path)
+        if self.path.startswith("/upload/"):
+            self._load(body)
+            return
         if self.path == "/token":
             self._send(200, {"access_token": "rope", "expires_in": 3600, "token_type": "Bearer"})
             return
@@ -377,6 +399,19 @@ def test_the_real_clients_errors(status: int, kind: type[Exception], stand_in: s
         longshore.read_sql(str(status), stand_in)
     assert "rope" not in str(caught.value)
     assert "PRIVATE" not in str(caught.value)
+
+
+def test_the_real_client_loads_a_file(stand_in: str) -> None:
+    data = pa.table({"id": [1, 2], "name": ["Ada", None]})
+    assert longshore.write_sql(data, "harbour.boats", stand_in) == 2
+    job, file = Answer.loaded
+    assert job["jobReference"]["location"] == "EU"
+    load = job["configuration"]["load"]
+    assert load["destinationTable"] == {"projectId": "keyed", "datasetId": "harbour", "tableId": "boats"}
+    assert (load["sourceFormat"], load["writeDisposition"]) == ("PARQUET", "WRITE_EMPTY")
+    fields = [(each["name"], each["type"], each["mode"]) for each in load["schema"]["fields"]]
+    assert fields == [("id", "INT64", "NULLABLE"), ("name", "STRING", "NULLABLE")]
+    assert pq.read_table(io.BytesIO(file)).to_pylist() == data.to_pylist()
 
 
 def test_a_table_by_its_name_in_sql(service: Service) -> None:

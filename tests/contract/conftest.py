@@ -124,6 +124,12 @@ class Database:
         with pytest.raises(refusal.error, match=refusal.reason):
             yield
 
+    @contextlib.contextmanager
+    def refuses_a_key(self) -> Iterator[None]:
+        """Run the block, which ends with an IntegrityError where keys are enforced."""
+        with pytest.raises(longshore.IntegrityError) if self.quirks.enforces_keys else contextlib.nullcontext():
+            yield
+
 
 def _with_descendants(process: int) -> Iterator[int]:
     """Yield the numbers of a process and of all that it has begun; to look at every process takes five milliseconds."""

@@ -38,9 +38,9 @@ def test_a_write_that_fails_ends_the_read(database: Database, table: str) -> Non
 
 def test_a_row_that_the_database_refuses_undoes_all(database: Database, table: str) -> None:
     database.execute(f"CREATE TABLE {table} ({database.column('i', 'int64', database.quirks.constraint)})")
-    with pytest.raises(longshore.IntegrityError):
+    with database.refuses_a_key():
         longshore.copy(database.series(3000, "i % 2999 AS i"), database.url, table, database.url, if_exists="append")
-    assert database.rows(table) == []
+    assert len(database.rows(table)) == (0 if database.quirks.enforces_keys else 3000)
 
 
 def test_a_deadline_ends_both(database: Database, table: str) -> None:

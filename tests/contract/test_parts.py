@@ -76,14 +76,15 @@ def test_parts_are_the_serial_read(database: Database, parted: str, name: str, w
 def test_a_list_is_its_queries_in_order(database: Database, parted: str) -> None:
     queries = [f"SELECT id, word FROM {parted} WHERE id % 3 = {rest} ORDER BY id" for rest in (2, 0, 1)]
     wanted = [row for query in queries for row in database.rows(query)]
-    assert database.rows(queries, options=database.quirks.together) == wanted
-    assert database.rows(queries, partition_num=1) == wanted
+    together: Any = {"options": database.quirks.together}
+    assert database.rows(queries, **together) == wanted
+    assert database.rows(queries, partition_num=1, **together) == wanted
     with pytest.raises(longshore.ProgrammingError):
-        database.rows([*queries, "SELECT id FROM nowhere_to_be_seen"])
+        database.rows([*queries, "SELECT id FROM nowhere_to_be_seen"], **together)
     with pytest.raises(longshore.Error, match="query 2"):
-        database.rows([queries[0], f"SELECT id AS other, word FROM {parted}"])
+        database.rows([queries[0], f"SELECT id AS other, word FROM {parted}"], **together)
     with pytest.raises(longshore.InterfaceError):
-        database.rows([])
+        database.rows([], **together)
 
 
 @pytest.mark.parametrize("way", ["alone", "key", "nulls", "list", "serial", "stream"])

@@ -92,6 +92,8 @@ class Quirks:
     numeric: str = "numeric"
     #: How a column is declared the primary key; nothing where tables have none.
     primary_key: str = "PRIMARY KEY"
+    #: Whether a key keeps a second row of its values out.
+    enforces_keys: bool = True
     #: What keeps a second 1 out of a column `i`.
     constraint: str = "PRIMARY KEY"
     #: How a generated column is kept.

@@ -18,9 +18,11 @@ from google.api_core import exceptions
 from google.auth.exceptions import GoogleAuthError
 from google.cloud import bigquery, bigquery_storage
 from google.oauth2 import service_account
+from requests.exceptions import RequestException
 
 from longshore import errors
 from longshore.sources.bigquery_types import schema_of, typed
+from longshore.sources.many import Insert, Kinds, Row
 from longshore.sources.session import DriverSession, Result
 
 _FORM = "write bigquery://project/dataset, with ?credentials_path=key.json where the key is not the environment's"
@@ -33,6 +35,8 @@ _SETTINGS = {
     "api_endpoint", "project", "dataset",
 }  # fmt: skip
 _INT64, _NUMERIC, _BIGNUMERIC = 1 << 63, (29, 9), (38, 38)
+#: The most parameters of a query.
+_PARAMETERS = 10_000
 _SCOPES = ["https://www.googleapis.com/auth/cloud-platform"]
 
 
@@ -108,7 +112,6 @@ class Session(DriverSession):
     """A project's clients. Each query is a job, which bills its project."""
 
     not_split = "the Storage Read API sends a result over several streams by itself"
-    not_written = "BigQuery is only read: its load jobs could not be tested"
     not_prepared = "BigQuery's client does not tell their types"
     storage: Any = None
     #: The job that runs.
@@ -123,14 +126,15 @@ class Session(DriverSession):
         super().__init__(connection)
         self.settings = settings
         self.defaults: dict[str, Any] = {}
-        self._is_stopped = threading.Event()
+        #: Whether what runs is to end.
+        self.is_stopped = threading.Event()
 
     @contextlib.contextmanager
     def translating(self) -> Iterator[None]:
         """Raise Longshore's exceptions for the clients'."""
         try:
             yield
-        except (exceptions.GoogleAPIError, GoogleAuthError) as error:
+        except (exceptions.GoogleAPIError, GoogleAuthError, RequestException) as error:
             raise self.translated(error) from None
 
     def translated(self, error: Exception) -> errors.Error:
@@ -155,20 +159,28 @@ class Session(DriverSession):
         statement, _ = super()._prepared(query, None)
         return statement, parameters(params)
 
-    def _job(self, statement: str, params: Any, **more: Any) -> Any:
+    def begun(self, statement: str, params: Any = None, **more: Any) -> Any:
+        """Begin a job."""
         config = bigquery.QueryJobConfig(**self.defaults, **more)
         if params:
             config.query_parameters = params
-        self._is_stopped.clear()
         return self.connection.query(statement, job_config=config)
+
+    def finished(self, job: Any) -> Any:
+        """Wait for a job, which ``cancel`` ends, and give its result."""
+        self.job = job
+        try:
+            if self.is_stopped.is_set():
+                job.cancel()
+            return job.result()
+        finally:
+            self.job = None
 
     def _rows(self, statement: str, params: Any) -> Any:
         """Run a statement to its end, and give what iterates over its rows."""
-        self.job = job = self._job(statement, params)
-        try:
-            rows = job.result()
-        finally:
-            self.job = None
+        self.is_stopped.clear()
+        job = self.begun(statement, params)
+        rows = self.finished(job)
         # A statement without rows has no columns; one that changes some tells how many.
         self.count = None if rows.schema else job.num_dml_affected_rows
         self.has_changed |= not rows.schema
@@ -178,6 +190,24 @@ class Session(DriverSession):
         rows = self._rows(statement, params)
         count = rows.total_rows if rows.schema else self.count
         return SimpleNamespace(rowcount=-1 if count is None else int(count), description=None)
+
+    def _inserts_many(self) -> bool:
+        return True
+
+    def _insert_many(self, insert: Insert, rows: Sequence[Row], kinds: Kinds | None) -> int | None:
+        if kinds is None:
+            return sum(self.execute(insert.by_place, row) or 0 for row in rows)
+        place, size = f"({', '.join('?' * len(insert.places))})", _PARAMETERS // len(insert.places)
+        # A NULL has the type of its column's values, of which BIGNUMERIC holds all decimals.
+        found = ({_kind(row[at]) for row in rows if row[at] is not None} or {"STRING"} for at in range(len(kinds)))
+        types = [min(each) for each in found]
+        count = 0
+        for start in range(0, len(rows), size):
+            some = rows[start : start + size]
+            values = [_scalar(None, value, kind) for row in some for value, kind in zip(row, types, strict=True)]
+            self._rows(f"{insert.head} VALUES {', '.join([place] * len(some))}", values)
+            count += self.count or 0
+        return count
 
     def _result(self, statement: Any, params: Any, _rows: int) -> Result | None:
         rows = self._rows(statement, params)
@@ -191,7 +221,7 @@ class Session(DriverSession):
         try:
             with self.translating(), contextlib.closing(rows.to_arrow_iterable(self.storage)) as batches:
                 for batch in batches:
-                    if self._is_stopped.is_set():
+                    if self.is_stopped.is_set():
                         raise errors.OperationalError("the read was cancelled")
                     yield typed(batch, schema, before)
                     before += batch.num_rows
@@ -207,7 +237,7 @@ class Session(DriverSession):
         return self.count
 
     def _schema(self, statement: Any, params: Any) -> Result | None:
-        job = self._job(statement, params, dry_run=True)
+        job = self.begun(statement, params, dry_run=True)
         return (schema_of(job.schema).empty_table(), [], []) if job.schema else None
 
     def begin(self) -> None:
@@ -240,13 +270,19 @@ class Session(DriverSession):
         message = "BigQuery's queries do not share a snapshot"
         raise errors.NotSupportedError(message, hint=_ALONE)
 
+    def load(self, **load: Any) -> Any:
+        """Begin to write."""
+        from longshore.sources.bigquery_loading import TableLoader
+
+        return TableLoader(self, **load)
+
     def _another(self) -> Any:
         # Nothing of a query stays.
         return self.connection
 
     def cancel(self) -> None:
         """Stop what runs: the job, or its rows on their way."""
-        self._is_stopped.set()
+        self.is_stopped.set()
         if (job := self.job) is not None:
             job.cancel()
 
@@ -265,8 +301,11 @@ def _parameter(name: str | None, value: Any) -> Any:
             raise errors.NotSupportedError(message, hint="give values of one type, or cast them in the query")
         kind = kinds.pop()
         return bigquery.ArrayQueryParameter(name, kind, [_bound(each, kind) for each in value])
-    kind = "STRING" if value is None else _kind(value)
-    return bigquery.ScalarQueryParameter(name, kind, _bound(value, kind))
+    return _scalar(name, value, "STRING" if value is None else _kind(value))
+
+
+def _scalar(name: str | None, value: Any, kind: str) -> Any:
+    return bigquery.ScalarQueryParameter(name, kind, None if value is None else _bound(value, kind))
 
 
 def _bound(value: Any, kind: str) -> Any:

@@ -44,7 +44,7 @@ def schema_of(fields: Iterable[Any]) -> pa.Schema:
 
 
 def _field(field: Any) -> pa.Field:
-    metadata = {"bigquery:type": _native(field), "longshore:exact": ""}
+    metadata = {"bigquery:type": native_of(field), "longshore:exact": ""}
     is_list = (field.mode or "").upper() == "REPEATED"
     kind = _type(field)
     extension = _EXTENSIONS.get(field.field_type.upper(), {})
@@ -66,10 +66,16 @@ def _type(field: Any) -> pa.DataType:
     return _TYPES[name]
 
 
-def _native(field: Any) -> str:
-    """Give BigQuery's own name of a type, as SQL writes it."""
+def name_of(field: Any) -> str:
+    """Give the name of a type without what is in it, as SQL writes it."""
     legacy = {"INTEGER": "INT64", "FLOAT": "FLOAT64", "BOOLEAN": "BOOL", "RECORD": "STRUCT"}
-    name = legacy.get(field.field_type.upper(), field.field_type.upper())
+    name: str = field.field_type.upper()
+    return legacy.get(name, name)
+
+
+def native_of(field: Any) -> str:
+    """Give BigQuery's own name of a type, as SQL writes it."""
+    name = name_of(field)
     if name == "RANGE":
         name = f"RANGE<{field.range_element_type.element_type}>"
     return f"ARRAY<{name}>" if (field.mode or "").upper() == "REPEATED" else name

@@ -218,6 +218,7 @@ def _is_zoned(kind: str) -> bool:
 
 def misfit(value: str, kind: str, native: str) -> str:
     """Say that a value does not fit."""
-    if "DATE" in native.upper() and any(word in kind.upper() for word in ("TIMESTAMP", "DATETIME")):
+    is_date = "DATE" in native.upper() and "TIME" not in native.upper()
+    if is_date and any(word in kind.upper() for word in ("TIMESTAMP", "DATETIME")):
         return f"{value} has a time of day, which a date has not"
     return f"{value} does not fit {native.lower()} exactly"

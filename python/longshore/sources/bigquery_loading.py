@@ -1,0 +1,337 @@
+"""Rows into a table of BigQuery's: as one file of Parquet, which becomes the table's in one job.
+
+A job that loads is free, and whole or not at all. Where it cannot do what the write is for, it fills a table of the
+write's own, and one statement of SQL does the rest. That table has an end of its own: the service drops it in a day,
+whatever happens here.
+"""
+
+import contextlib
+import datetime as dt
+import io
+import secrets
+import tempfile
+import threading
+from collections.abc import Mapping, Sequence
+from typing import IO, TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from google.api_core import exceptions
+from google.cloud import bigquery
+
+from longshore.errors import DataError, Error, NotSupportedError, OperationalError, ProgrammingError
+from longshore.sources.bigquery_types import native_of
+from longshore.sources.bigquery_values import Column, new_type, parsed
+
+if TYPE_CHECKING:
+    from longshore.sources.bigquery import Session
+
+_EXISTS = 'if_exists="append" adds to it, "replace" makes another'
+_MISSING = 'if_exists="fail" makes it'
+_DATASET = "name it: bigquery://project/dataset, or dataset.table"
+_ALONE = "write with autocommit, or over the URL"
+_DISPOSITIONS = {"fail": "WRITE_EMPTY", "replace": "WRITE_TRUNCATE", "append": "WRITE_APPEND"}
+#: The bytes of a row group, which are in memory.
+_GROUP = 16 << 20
+_STAGED_FOR = dt.timedelta(days=1)
+
+
+def quoted(*names: str) -> str:
+    """Give a name, which may have several parts, in quotes."""
+    return ".".join("`" + name.replace("\\", "\\\\").replace("`", "\\`") + "`" for name in names)
+
+
+class TableLoader:
+    """Rows on their way into a table."""
+
+    def __init__(
+        self,
+        session: "Session",
+        *,
+        schema: str | None,
+        table: str,
+        columns: object,
+        required: Sequence[str],
+        if_exists: str,
+        key: Sequence[str],
+        types: Mapping[str, str],
+    ) -> None:
+        """Look at the table that is there, and make none."""
+        if session.transaction != "none":
+            message = f"a write of BigQuery's cannot be part of a transaction\nHint: {_ALONE}"
+            raise NotSupportedError(message, hint=_ALONE)
+        self._session, self._mode, self._key = session, if_exists, list(key)
+        self._path = _path(session, schema, table)
+        self._name, self._target = f"{self._path[1]}.{table}", quoted(*self._path)
+        self._before = self._found()
+        data = pa.table(columns).schema
+        self._columns = self._new(data, {*required}, types) if if_exists in {"fail", "replace"} else self._known(data)
+        for column, kind in zip(self._columns, data.types, strict=True):
+            column.check(kind)
+        self._needed = {each.field.name for each in self._columns if each.field.mode == "REQUIRED"}
+        self._rows = f"longshore_{secrets.token_hex(8)}"
+        self._is_staged = False
+        arrow = [each.arrow for each in self._columns]
+        #: Of equal keys the last counts.
+        self._places = [pa.field(f"{self._rows}_n", pa.int64())] if if_exists == "upsert" else []
+        self._schema = pa.schema(arrow + self._places)
+        self._file: IO[bytes] = tempfile.TemporaryFile(prefix="longshore")  # noqa: SIM115  the write's own
+        self._writer = pq.ParquetWriter(self._file, self._schema, compression="snappy")
+        self._group: list[pa.RecordBatch] = []
+        self._count = 0
+
+    def _found(self) -> Any:
+        """Give the table that is there; None where there is none."""
+        with self._session.translating():
+            try:
+                found = self._session.connection.get_table(_reference(self._path))
+            except exceptions.NotFound:
+                found = None
+        if self._mode == "fail" and found is not None:
+            message = f"the table {self._name} is there already\nHint: {_EXISTS}"
+            raise ProgrammingError(message, hint=_EXISTS)
+        if self._mode not in {"fail", "replace"} and found is None:
+            message = f"there is no table {self._name}\nHint: {_MISSING}"
+            raise ProgrammingError(message, hint=_MISSING)
+        return found
+
+    def _new(self, data: pa.Schema, required: set[str], types: Mapping[str, str]) -> list[Column]:
+        columns = []
+        for field in data:
+            native = types.get(field.name) or new_type(field)
+            mode = "REQUIRED" if field.name in required or field.name in self._key else "NULLABLE"
+            columns.append(Column(field.name, native, parsed(field.name, native, mode)))
+        return self._distinct(columns)
+
+    def _known(self, data: pa.Schema) -> list[Column]:
+        fields = {each.name.lower(): each for each in self._before.schema}
+        if unknown := [name for name in data.names if name.lower() not in fields]:
+            hint = f"it has {', '.join(each.name for each in fields.values())}"
+            message = f"the table {self._name} has no column {', '.join(map(repr, unknown))}\nHint: {hint}"
+            raise ProgrammingError(message, hint=hint)
+        known = [(name, fields[name.lower()]) for name in data.names]
+        given = {field.name for _, field in known}
+        if needed := [
+            each.name for each in fields.values()
+            if each.mode == "REQUIRED" and each.name not in given and each.default_value_expression is None
+        ]:  # fmt: skip
+            message = f"the table {self._name} needs a value of {', '.join(needed)}, which the data has not"
+            raise ProgrammingError(message)
+        return self._distinct([Column(name, native_of(field), field) for name, field in known])
+
+    def _distinct(self, columns: list[Column]) -> list[Column]:
+        if len({each.field.name.lower() for each in columns}) < len(columns):
+            message = "the data has two columns that the table does not tell apart"
+            raise ProgrammingError(message)
+        return columns
+
+    def push(self, frame: object, before: int) -> None:
+        """Write rows into the file; raises ``DataError`` for a value that the column does not hold exactly."""
+        table = pa.table(frame)
+        arrays = []
+        for column, values in zip(self._columns, table.columns, strict=True):
+            if values.null_count and (column.field.name in self._needed or column.name in self._key):
+                row = pc.index(pc.is_null(values), value=True).as_py()
+                message = "NULL in a column that must have a value"
+                raise DataError(message, column=column.name, row=before + row, native_type=column.native.lower())
+            arrays.append(column.fitted(values, before))
+        if self._places:
+            arrays.append(pa.array(range(before, before + len(table)), pa.int64()))
+        self._group.append(pa.RecordBatch.from_arrays(arrays, schema=self._schema))
+        self._count += len(table)
+        if sum(each.nbytes for each in self._group) > _GROUP:
+            self._end_group()
+
+    def _end_group(self) -> None:
+        group, self._group = self._group, []
+        if group:
+            self._writer.write_table(pa.Table.from_batches(group))
+
+    @property
+    def _is_direct(self) -> bool:
+        """Whether a job that loads does all that the write is for."""
+        if self._mode == "append":
+            # A column that is left out has its default by SQL alone.
+            is_whole = len(self._columns) == len(self._before.schema)
+        else:
+            is_whole = self._mode in _DISPOSITIONS and not self._key
+        return is_whole and all(each.is_loaded for each in self._columns)
+
+    def commit(self) -> None:
+        """Make the rows the table's."""
+        self._end_group()
+        self._writer.close()
+        self._session.is_stopped.clear()
+        with self._session.translating():
+            if not self._count:
+                self._run(self._without_rows())
+            elif self._is_direct:
+                self._load(_reference(self._path), [_shape(each.field) for each in self._columns], self._disposition)
+            else:
+                self._stage()
+                self._run(self._statement())
+        self._end()
+
+    @property
+    def _disposition(self) -> str:
+        return _DISPOSITIONS[self._mode]
+
+    def _load(self, table: Any, fields: list[Any], disposition: str) -> None:
+        self._check_stopped()
+        client = self._session.connection
+        options = bigquery.ParquetOptions()
+        options.enable_list_inference = True
+        config = bigquery.LoadJobConfig(
+            source_format="PARQUET", schema=fields, write_disposition=disposition, parquet_options=options
+        )
+        size = self._file.seek(0, io.SEEK_END)
+        self._file.seek(0)
+        upload = _Upload(self._file, self._session.is_stopped)
+        job = client.load_table_from_file(upload, table, size=size, location=self._location, job_config=config)
+        self._session.finished(job)
+        if job.output_rows != self._count:
+            message = f"of {self._count} rows the table took {job.output_rows}"
+            raise OperationalError(message)
+
+    @property
+    def _location(self) -> str | None:
+        """Where the job runs: where the dataset is."""
+        client = self._session.connection
+        if client.location is None and self._before is None:
+            found = client.get_dataset(bigquery.DatasetReference(*self._path[:2])).location
+        else:
+            found = client.location or self._before.location
+        return found  # type: ignore[no-any-return]
+
+    def _stage(self) -> None:
+        """Fill a table of the write's own."""
+        path = (*self._path[:2], self._rows)
+        places = [bigquery.SchemaField(each.name, "INT64") for each in self._places]
+        table = bigquery.Table(_reference(path), schema=[each.staged for each in self._columns] + places)
+        table.expires = dt.datetime.now(dt.UTC) + _STAGED_FOR
+        self._is_staged = True
+        self._session.connection.create_table(table)
+        self._load(_reference(path), table.schema, "WRITE_APPEND")
+
+    def _run(self, statement: str) -> None:
+        if not statement:
+            return
+        self._check_stopped()
+        job = self._session.begun(statement)
+        self._session.finished(job)
+        changed = job.num_dml_affected_rows
+        if self._mode == "append" and changed != self._count:
+            message = f"of {self._count} rows the table took {changed}"
+            raise OperationalError(message)
+
+    def _check_stopped(self) -> None:
+        if self._session.is_stopped.is_set():
+            raise OperationalError("the write was cancelled")
+
+    def _definitions(self) -> str:
+        lines = [
+            f"{quoted(each.field.name)} {each.native}{' NOT NULL' if each.field.name in self._needed else ''}"
+            for each in self._columns
+        ]
+        # BigQuery takes a key's word for it.
+        key = f", PRIMARY KEY ({', '.join(map(quoted, self._key))}) NOT ENFORCED" if self._key else ""
+        return f"{', '.join(lines)}{key}"
+
+    def _without_rows(self) -> str:
+        makes = {"fail": "CREATE TABLE", "replace": "CREATE OR REPLACE TABLE"}
+        if self._mode in makes:
+            return f"{makes[self._mode]} {self._target} ({self._definitions()})"
+        return self._delete() if self._mode == "truncate" else ""
+
+    def _statement(self) -> str:
+        """Give what makes the staged rows the table's."""
+        names = ", ".join(quoted(each.field.name) for each in self._columns)
+        places = [(each, quoted(each.field.name)) for each in self._columns]
+        values = ", ".join(f"{each.sql(name)} AS {name}" for each, name in places)
+        source = quoted(*self._path[:2], self._rows)
+        rows = f"SELECT {values} FROM {source}"  # noqa: S608  names in quotes
+        if self._mode in {"fail", "replace"}:
+            return f"{self._without_rows()} AS {rows}"
+        if self._mode == "upsert":
+            return self._merge(values, names, source)
+        insert = f"INSERT INTO {self._target} ({names}) {rows}"
+        if self._mode == "append":
+            return insert
+        return f"BEGIN TRANSACTION; {self._delete()}; {insert}; COMMIT TRANSACTION;"
+
+    def _delete(self) -> str:
+        return f"DELETE FROM {self._target} WHERE true"  # noqa: S608  names in quotes
+
+    def _merge(self, values: str, names: str, source: str) -> str:
+        wanted = {name.lower() for name in self._key}
+        all_names = [quoted(each.field.name) for each in self._columns]
+        keys = [name for name in all_names if name[1:-1].lower() in wanted]
+        place, rank = quoted(f"{self._rows}_n"), quoted(f"{self._rows}_r")
+        ranked = (
+            f"SELECT *, row_number() OVER (PARTITION BY {', '.join(keys)} ORDER BY {place} DESC) AS {rank} "  # noqa: S608
+            f"FROM (SELECT {values}, {place} FROM {source})"
+        )
+        changes = ", ".join(f"{name} = s.{name}" for name in all_names if name not in keys)
+        update = f"WHEN MATCHED THEN UPDATE SET {changes} " if changes else ""
+        return (
+            f"MERGE INTO {self._target} AS t USING (SELECT * FROM ({ranked}) WHERE {rank} = 1) AS s "  # noqa: S608
+            f"ON {' AND '.join(f't.{name} = s.{name}' for name in keys)} {update}"
+            f"WHEN NOT MATCHED THEN INSERT ({names}) VALUES ({', '.join(f's.{name}' for name in all_names)})"
+        )
+
+    def abort(self) -> None:
+        """Leave the table as it was."""
+        self._end()
+
+    def _end(self) -> None:
+        if not self._file.closed:
+            self._writer.close()
+            self._file.close()
+        is_staged, self._is_staged = self._is_staged, False
+        if is_staged:
+            # Where this fails, the service drops it in a day.
+            with contextlib.suppress(Error), self._session.translating():
+                path = (*self._path[:2], self._rows)
+                self._session.connection.delete_table(_reference(path), not_found_ok=True)
+
+
+class _Upload(io.RawIOBase):
+    """A file that is sent, until the write is stopped."""
+
+    def __init__(self, file: IO[bytes], is_stopped: threading.Event) -> None:
+        self._file, self._is_stopped = file, is_stopped
+
+    def read(self, size: int = -1) -> bytes:
+        if self._is_stopped.is_set():
+            raise OperationalError("the write was cancelled")
+        return self._file.read(size)
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+    def seek(self, place: int, whence: int = io.SEEK_SET) -> int:
+        return self._file.seek(place, whence)
+
+
+def _path(session: "Session", schema: str | None, table: str) -> tuple[str, str, str]:
+    """Give the project, the dataset and the table."""
+    dataset = session.defaults.get("default_dataset", "") if schema is None else schema
+    if not dataset:
+        message = f"the table {table} has no dataset"
+        raise ProgrammingError(message, hint=_DATASET)
+    project, _, name = dataset.rpartition(".")
+    if bad := [each for each in (project, name, table) if "`" in each or "\\" in each]:
+        message = f"{bad[0]!r} has a character that a name of BigQuery's cannot have"
+        raise ProgrammingError(message)
+    return project or session.connection.project, name, table
+
+
+def _reference(path: Sequence[str]) -> Any:
+    return bigquery.TableReference(bigquery.DatasetReference(*path[:2]), path[2])
+
+
+def _shape(field: Any) -> Any:
+    """Give a field as a file is loaded by it, without what the table has of its own."""
+    kept = {"name", "type", "mode", "fields", "precision", "scale", "maxLength"}
+    return bigquery.SchemaField.from_api_repr({key: each for key, each in field.to_api_repr().items() if key in kept})
