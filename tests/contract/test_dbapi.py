@@ -157,8 +157,8 @@ cursor.execute("SELECT 1 AS n").fetchall()
 before = most()
 for row in cursor.execute({query!r}):
     size += 100
-    after = after or (most() if size > 20_000_000 else 0)
-    if size > 80_000_000:
+    after = after or (most() if size > 10_000_000 else 0)
+    if size > 50_000_000:
         break
 print(most() - after, most() - before)
 cursor.close()
@@ -171,7 +171,7 @@ def test_rows_need_no_more_memory_than_some_of_them(database: Database) -> None:
     database.close()
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=True)
     grown, needed = map(int, done.stdout.split())
-    assert grown < 32
+    assert grown < 20
     assert needed < 128
 
 

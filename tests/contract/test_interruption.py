@@ -158,7 +158,7 @@ def test_a_writes_deadline(database: Database, table: str, mode: Any) -> None:
     key = "id" if mode == "upsert" else None
     started = time.monotonic()
     with database.can("an upsert" if mode == "upsert" else ""), pytest.raises(longshore.TimeoutError):
-        longshore.write_sql(batches, table, database.url, if_exists=mode, key=key, timeout=0.2)
+        longshore.write_sql(batches, table, database.url, if_exists=mode, key=key, timeout=0.1)
     assert time.monotonic() - started < 5
     wait(lambda: not database.is_in_use())
     assert database.tables() == before
@@ -278,7 +278,7 @@ def test_the_session_goes_on(database: Database, session: str, failure: Any) -> 
     with kept:
         numbered = database.quirks.session or "SELECT 0 AS n"
         number = database.rows(numbered, kept)
-        for _ in range(3):
+        for _ in range(2):
             failure(database, kept)
             # The request to stop may come late; it must not end the next statement.
             for n in range(10):

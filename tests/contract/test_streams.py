@@ -140,8 +140,8 @@ def most():
 size = after = 0
 for batch in longshore.read_sql({query!r}, {url!r}, return_type="arrow_stream"):
     size += batch.nbytes
-    after = after or (most() if size > 50_000_000 else 0)
-    if size > 200_000_000:
+    after = after or (most() if size > 25_000_000 else 0)
+    if size > 100_000_000:
         break
 print(most() - after, most())
 """
@@ -152,5 +152,5 @@ def test_a_long_stream_needs_no_more_memory_than_a_short_one(database: Database)
     database.close()
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=True)
     grown, most = map(int, done.stdout.split())
-    assert grown < 64
+    assert grown < 32
     assert most < 512

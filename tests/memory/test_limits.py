@@ -1,6 +1,6 @@
 """Processes with little memory: right rows or a MemoryError, and a process that goes on.
 
-The long run tries 200 limits instead of ten, and a value of 900 MB.
+The long run tries 200 limits instead of seven, and a value of 900 MB.
 """
 
 import json
@@ -24,7 +24,7 @@ ROWS = 150_000 if IS_LONG else 80_000
 SMALL = 10
 
 #: The number of limits, and the last of them in MiB above what the process has taken: enough.
-LIMITS = 200 if IS_LONG else 10
+LIMITS = 200 if IS_LONG else 7
 ENOUGH = 600 if IS_LONG else 350
 HUGE = (900 if IS_LONG else 48) * 1_000_000
 

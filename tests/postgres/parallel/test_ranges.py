@@ -78,7 +78,7 @@ def test_ranges_that_are_none(column: str, given_range: tuple[Any, Any], error: 
 def test_a_range_of_one_value_doubles_nothing(native: str, value: float, server: PostgreSQL) -> None:
     query = f"SELECT i, {value}::{native} AS k FROM generate_series(1, 100) AS i"
     high = math.nextafter(value, math.inf)
-    for number in range(2, 17):
+    for number in (2, 3, 5, 7, 11, 16):
         table = read(query, server.url(), partition_on="k", partition_num=number, partition_range=(value, value))
         assert table.num_rows == 100, number
         table = read(query, server.url(), partition_on="k", partition_num=number, partition_range=(value, high))

@@ -12,7 +12,7 @@ from tests.sql.remote.comparing import Harbour, same
 
 pytestmark = pytest.mark.packages
 
-COUNT = int(os.environ.get("LONGSHORE_RANDOM_QUERIES", "120"))
+COUNT = int(os.environ.get("LONGSHORE_RANDOM_QUERIES", "60"))
 
 
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.once)])
