@@ -264,6 +264,4 @@ if hasattr(os, "register_at_fork"):
         after_in_parent=shared.after_fork_in_parent,
         after_in_child=shared.after_fork_in_child,
     )
-    os.register_at_fork(
-        before=spare.before_fork, after_in_parent=spare.after_fork, after_in_child=spare.after_fork
-    )
+    os.register_at_fork(before=spare.before_fork, after_in_parent=spare.after_fork, after_in_child=spare.after_fork)
