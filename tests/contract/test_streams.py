@@ -1,7 +1,5 @@
 """Streams: what the whole result has, in pieces and in little memory; a failure never looks like an end."""
 
-import subprocess
-import sys
 import time
 from typing import Any
 
@@ -70,13 +68,14 @@ def test_an_empty_result_is_one_empty_piece(database: Database, table: str) -> N
         assert none.schema.equals(full.schema, check_metadata=True)
         assert [batch.num_rows for batch in none] == [0]
         (whole,) = full.pandas()
+    together = database.quirks.together
     for queries in (f"{query} WHERE i < 0", [f"{query} WHERE i < 0"] * 2):
-        (frame,) = opened(queries, database).pandas()
+        (frame,) = opened(queries, database, options=together).pandas()
         assert len(frame) == 0
         assert frame.dtypes.equals(whole.dtypes)
     # Next to others with rows, those without are no pieces.
     several = [f"{query} WHERE i {condition}" for condition in ("< 0", "= 1", "> 1", "> 9")]
-    assert sorted(batch.num_rows for batch in opened(several, database, partition_num=1)) == [1, 2]
+    assert sorted(batch.num_rows for batch in opened(several, database, partition_num=1, options=together)) == [1, 2]
 
 
 def test_a_failure_on_the_way_is_no_end(database: Database) -> None:
@@ -126,31 +125,3 @@ def grows_by(process: psutil.Process) -> int:
     before = process.memory_info().rss
     time.sleep(0.5)
     return int(process.memory_info().rss - before)
-
-
-MEMORY = """
-import re
-from pathlib import Path
-import longshore
-
-def most():
-    # Not ru_maxrss, which begins with what the parent had when it forked.
-    return int(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1]) >> 10
-
-size = after = 0
-for batch in longshore.read_sql({query!r}, {url!r}, return_type="arrow_stream"):
-    size += batch.nbytes
-    after = after or (most() if size > 25_000_000 else 0)
-    if size > 100_000_000:
-        break
-print(most() - after, most())
-"""
-
-
-def test_a_long_stream_needs_no_more_memory_than_a_short_one(database: Database) -> None:
-    script = MEMORY.format(query=database.quirks.streaming, url=database.url)
-    database.close()
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=True)
-    grown, most = map(int, done.stdout.split())
-    assert grown < 32
-    assert most < 512

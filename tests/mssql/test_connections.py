@@ -12,7 +12,8 @@ import pytest
 import longshore
 from tests.mssql.reading import answer, prepare, read, rows, url
 from tests.servers import MSSQL
-from tests.tds.tokens import Count, Cut, ServerError
+from tests.tds import tokens
+from tests.tds.tokens import Count, Cut, Raw, ServerError
 from tests.tds.types import simple
 
 
@@ -59,6 +60,33 @@ def test_what_the_login_says_comes_from_the_settings(mssql: MSSQL) -> None:
     (login,) = mssql.requests("login")
     assert "quay" in login.text
     assert "master" in login.text
+
+
+def redirect(server: MSSQL, host: str, to: str, port: int) -> None:
+    """Have the server redirect who logs in to it by the name of a host."""
+    where = f'"server":"{host}'
+    server.answer(where, Raw(tokens.redirect(to, port)), kind="login", match="contains")
+
+
+def test_a_redirect_is_followed(mssql: MSSQL) -> None:
+    answer(mssql, rows(simple("int"), 7))
+    redirect(mssql, "127.0.0.1", "localhost", mssql.port)
+    assert longshore.read_sql("SELECT v FROM boats", url(mssql), return_type="arrow")["v"].to_pylist() == [7]
+    first, second = (login.text for login in mssql.requests("login"))
+    assert ('"server":"127.0.0.1' in first, '"server":"localhost' in second) == (True, True)
+
+
+def test_redirects_without_an_end_are_an_error(mssql: MSSQL) -> None:
+    redirect(mssql, "", "localhost", mssql.port)
+    with pytest.raises(longshore.InternalError, match="more redirection tokens than expected"):
+        read(mssql)
+    assert len(mssql.requests("login")) == 11
+
+
+def test_a_redirect_to_nowhere_names_the_place(mssql: MSSQL) -> None:
+    redirect(mssql, "127.0.0.1", "localhost", 1)
+    with pytest.raises(longshore.OperationalError, match="localhost:1.*refused"):
+        read(mssql)
 
 
 def test_a_token_may_come_from_a_callable(mssql: MSSQL) -> None:

@@ -76,7 +76,7 @@ QUIRKS = Quirks(
     # polars cannot hold. The catalogue, deadlines and statuses are in `tests/bigquery`.
     left_out=frozenset(
         {
-            *("test_interruption", "test_streams", "test_network", "test_secrets", "test_partitions"),
+            *("test_interruption", "test_stream_memory", "test_network", "test_secrets", "test_partitions"),
             *("test_dbapi", "test_dbapi_compliance", "test_sessions", "test_tasks"),
             *("test_rounded_decimals", "test_metadata"),
         }

@@ -143,6 +143,15 @@ def environment(what: int, new: bytes, old: bytes) -> bytes:
     return b"\xe3" + struct.pack("<H", len(body)) + body
 
 
+def redirect(host: str, port: int) -> bytes:
+    """Return the answer to a login that goes to another server: LOGINACK of TDS 7.4, ENVCHANGE 20 by TCP, DONE."""
+    acknowledged = b"\x01\x74\x00\x00\x04" + _short_text("Microsoft SQL Server") + bytes([17, 0, 3, 232])
+    place = struct.pack("<BHH", 0, port, len(host)) + host.encode("utf-16-le")
+    body = struct.pack("<BH", 20, len(place)) + place + struct.pack("<H", 0)
+    tokens = ((b"\xad", acknowledged), (b"\xe3", body))
+    return b"".join(token + struct.pack("<H", len(each)) + each for token, each in tokens) + done()
+
+
 def done(token: int = _DONE, status: int = 0, command: int = _SELECT, rows: int = 0) -> bytes:
     """Return DONE, DONEPROC or DONEINPROC."""
     return struct.pack("<BHHQ", token, status, command, rows)
