@@ -85,7 +85,7 @@ def test_redirects_without_an_end_are_an_error(mssql: MSSQL) -> None:
 
 def test_a_redirect_to_nowhere_names_the_place(mssql: MSSQL) -> None:
     redirect(mssql, "127.0.0.1", "localhost", 1)
-    with pytest.raises(longshore.OperationalError, match="localhost:1.*refused"):
+    with pytest.raises(longshore.OperationalError, match=r"localhost:1.*refused"):
         read(mssql)
 
 
