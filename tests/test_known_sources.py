@@ -37,6 +37,7 @@ def test_what_is_missing_says_what_installs_it(monkeypatch: pytest.MonkeyPatch) 
         ("db2://host/database", r"odbc:Driver=.*pip install 'longshore\[odbc\]'"),
         ("yugabytedb://host/database", "postgresql://"),
         ("harbour://quay", "known are postgresql, .*, sqlite, .*duckdb, .*odbc"),
+        ("postgrsql://quay", r"^did you mean postgresql://\?$"),
         ({"scheme": "db2", "host": "quay"}, "odbc:Driver="),
     ],
 )
@@ -48,7 +49,7 @@ def test_a_database_without_a_source(address: object, hint: str) -> None:
 
 def test_a_hint_is_of_no_source() -> None:
     for scheme in (*_core.SCHEMES, *SCHEMES):
-        assert instead_of(scheme).startswith("known are")
+        assert instead_of(scheme).startswith(("known are", f"did you mean {scheme}://"))
 
 
 def test_the_command() -> None:

@@ -1,5 +1,6 @@
 """The sources that there are, whether they are installed, and how databases without one are read."""
 
+import difflib
 from typing import NamedTuple
 
 from longshore import _core, sources
@@ -73,4 +74,6 @@ def instead_of(scheme: str) -> str:
     """Give the hint for a scheme that no source has."""
     if (address := _ELSEWHERE.get(scheme.lower())) is not None:
         return f"read it by {address}"
-    return f"known are {', '.join(source.scheme for source in list_sources())}"
+    known = [source.scheme for source in list_sources()]
+    close = difflib.get_close_matches(scheme.lower(), known, n=1)
+    return f"did you mean {close[0]}://?" if close else f"known are {', '.join(known)}"
