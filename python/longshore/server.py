@@ -26,8 +26,11 @@ _PART_MEMORY = 64 << 20
 _PART_DISK = 16 << 30
 #: How long a forgotten result, transaction or session is kept.
 _IDLE = 300.0
-#: How long a new connection may say nothing.
+#: How long a new connection may say nothing, and one that is there, which is sent pings meanwhile.
 _GREETING = 10.0
+_SILENCE = 60.0
+#: How many prepared statements, results, savepoints or sessions a user may hold.
+_HANDLES = 10_000
 _ENGINES = {"duckdb", "store"}
 _FOLDER = 'write a store\'s URL as store:///path; a folder of Parquet files is a path: "data/"'
 
@@ -44,6 +47,8 @@ class _Limits(NamedTuple):
     rows: int | None
     idle: float
     greeting: float
+    silence: float
+    handles: int
     message: int
     part_memory: int
     part_disk: int
@@ -107,6 +112,8 @@ def serve(
         rows=None if max_rows is None else _count(max_rows, "max_rows"),
         idle=seconds(idle_timeout) or _IDLE,
         greeting=_GREETING,
+        silence=_SILENCE,
+        handles=_HANDLES,
         message=_MESSAGE,
         part_memory=_PART_MEMORY,
         part_disk=_PART_DISK,

@@ -13,6 +13,20 @@ import pytest
 
 import longshore
 from longshore import _core
+from tests.flight.frames import (
+    DATA,
+    END_HEADERS,
+    END_STREAM,
+    HEADERS,
+    PING,
+    PREFACE,
+    SETTINGS,
+    flight_data,
+    frame,
+    frames,
+    grpc,
+    headers,
+)
 from tests.flight_server.conftest import made
 from tests.flight_server.test_server import field, message, plain
 
@@ -83,6 +97,31 @@ def test_rows_of_any_bytes_are_refused(tmp_path: Path) -> None:
         assert rows["n"][0].as_py() % 3 == 10 % 3
 
 
+@pytest.mark.parametrize("end", ["cut", "outside", "compressed", "whole"], ids=lambda end: f"rows that end {end}")
+def test_rows_that_do_not_come_whole_are_not_ingested(tmp_path: Path, end: str) -> None:
+    """Two batches, of which the second is cut, or said to lie outside its message: none of them is kept."""
+    first, second = (
+        pa.record_batch({"berth": pa.array([berth, berth + 1], pa.int64()), "name": ["a", "b"]}) for berth in (101, 103)
+    )
+    append = message("CommandStatementIngest", field(1, b"\x08\x02\x10\x02") + field(2, b"berths"))
+    descriptor = field(1, b"\x08\x02" + field(2, append))
+    rows = flight_data(second.serialize())
+    lie = rows.replace((16).to_bytes(8, "little"), (1 << 20).to_bytes(8, "little"))
+    assert lie != rows
+    last = {"cut": grpc(rows)[:-20], "outside": grpc(lie), "compressed": grpc(rows, flag=1), "whole": grpc(rows)}[end]
+    begin = grpc(flight_data(first.schema.serialize(), descriptor)) + grpc(flight_data(first.serialize()))
+    path = "/arrow.flight.protocol.FlightService/DoPut"
+    call = {":method": "POST", ":scheme": "http", ":path": path, ":authority": "x"}
+    call |= {"content-type": "application/grpc", "te": "trailers"}
+    with longshore.serve(made("duckdb", tmp_path), port=0) as server:
+        with socket.create_connection(("127.0.0.1", server.port), timeout=20) as connection:
+            connection.sendall(PREFACE + frame(SETTINGS) + frame(HEADERS, END_HEADERS, 1, headers(call)))
+            connection.sendall(frame(DATA, END_STREAM, 1, begin + last))
+            next(each for each in frames(connection) if each[0] == HEADERS and each[1] & END_STREAM)
+        kept: Any = longshore.read_sql("SELECT count(*) AS n FROM berths", server.url, return_type="arrow")
+        assert kept["n"].to_pylist() == [14 if end == "whole" else 10]
+
+
 @pytest.mark.parametrize(
     "sent",
     [b"GET / HTTP/1.1\r\n\r\n", os.urandom(3000), b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(9) + os.urandom(3000)],
@@ -109,6 +148,46 @@ def test_a_socket_that_says_nothing_gives_its_place_up(
         assert answers(server)
         for each in silent:
             each.close()
+
+
+def test_a_client_that_answers_pings_keeps_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("longshore.server._SILENCE", 0.3)
+    with longshore.serve(made("duckdb", tmp_path), port=0, max_connections=1) as server:
+        with socket.create_connection(("127.0.0.1", server.port), timeout=20) as quiet:
+            quiet.sendall(PREFACE + frame(SETTINGS))
+            pings = (each for each in frames(quiet) if each[0] == PING)
+            # A ping comes after half of the time that it may be silent.
+            for _ in range(4):
+                next(pings)
+        with socket.create_connection(("127.0.0.1", server.port), timeout=20) as silent:
+            silent.sendall(PREFACE + frame(SETTINGS))
+            with suppress(ConnectionError):
+                while silent.recv(1000):
+                    pass
+            assert answers(server)
+
+
+def test_a_user_holds_so_much_and_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("longshore.server._HANDLES", 3)
+    prepare = fl.Action(
+        "CreatePreparedStatement", message("ActionCreatePreparedStatementRequest", field(1, b"SELECT 1"))
+    )
+    with longshore.serve(made("duckdb", tmp_path), port=0) as server:
+        flight, descriptor = plain(server, "SELECT range FROM range(1000000)")
+        made_by: dict[str, Any] = {
+            "results": lambda: flight.get_flight_info(descriptor, SOON),
+            "prepared statements": lambda: list(flight.do_action(prepare, SOON)),
+            "sessions": lambda: list(flight.do_action(fl.Action("SetSessionOptions", b""), SOON)),
+        }
+        for name, make in made_by.items():
+            held = [make() for _ in range(3)]
+            with pytest.raises(REFUSED, match=f"3 {name} are open already"):
+                make()
+            if name == "results":
+                # One that is read makes room.
+                assert flight.do_get(held[0].endpoints[0].ticket, SOON).read_all().num_rows == 1_000_000
+                make()
+        flight.close()
 
 
 def test_a_strangers_message_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

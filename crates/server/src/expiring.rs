@@ -13,7 +13,8 @@ const LENGTH: usize = 16;
 
 /// Objects by their handles.
 pub(crate) struct Expiring<T> {
-    held: Mutex<HashMap<String, Held<T>>>,
+    /// Those of each owner.
+    held: Mutex<HashMap<String, HashMap<String, Held<T>>>>,
     idle: Duration,
     /// What they are, and how many of them a user may have.
     name: &'static str,
@@ -21,7 +22,6 @@ pub(crate) struct Expiring<T> {
 }
 
 struct Held<T> {
-    owner: String,
     object: T,
     used: Instant,
     maker: Maker,
@@ -56,20 +56,20 @@ impl<T> Expiring<T> {
     pub(crate) fn keep(&self, owner: &str, object: T, maker: Maker) -> Result<String> {
         let handle = random()?;
         let mut all = locked(&self.held);
-        if all.values().filter(|held| held.owner == owner).count() >= self.most {
+        let own = all.entry(owner.to_owned()).or_default();
+        if own.len() >= self.most {
             return Err(Error::operational(format!("{} {} are open already", self.most, self.name))
                 .with_sqlstate("53000")
                 .with_hint("close those that are not needed any more"));
         }
-        let held = Held { owner: owner.to_owned(), object, used: Instant::now(), maker, until: None };
-        all.insert(handle.clone(), held);
+        own.insert(handle.clone(), Held { object, used: Instant::now(), maker, until: None });
         Ok(handle)
     }
 
     /// Does `work` with the object of a handle, quickly: others wait.
     pub(crate) fn with<R>(&self, owner: &str, handle: &str, work: impl FnOnce(&mut T) -> R) -> Option<R> {
         let mut held = locked(&self.held);
-        let held = held.get_mut(handle).filter(|held| held.owner == owner)?;
+        let held = held.get_mut(owner)?.get_mut(handle)?;
         (held.used, held.until) = (Instant::now(), None);
         Some(work(&mut held.object))
     }
@@ -83,35 +83,31 @@ impl<T> Expiring<T> {
         work: impl FnOnce(&T) -> R,
     ) -> Option<R> {
         let mut held = locked(&self.held);
-        let held = held.get_mut(handle).filter(|held| held.owner == owner)?;
+        let held = held.get_mut(owner)?.get_mut(handle)?;
         (held.maker.peer, held.until) = (peer, None);
         Some(work(&held.object))
     }
 
     /// Takes the object of a handle.
     pub(crate) fn take(&self, owner: &str, handle: &str) -> Option<T> {
-        let mut held = locked(&self.held);
-        if held.get(handle)?.owner != owner {
-            return None;
-        }
-        held.remove(handle).map(|held| held.object)
+        locked(&self.held).get_mut(owner)?.remove(handle).map(|held| held.object)
     }
 
     /// The handles of those of `owner`'s that are wanted.
     pub(crate) fn find_all(&self, owner: &str, is_wanted: impl Fn(&T) -> bool) -> Vec<String> {
         let held = locked(&self.held);
-        let wanted = held.iter().filter(|(_, held)| held.owner == owner && is_wanted(&held.object));
+        let wanted = held.get(owner).into_iter().flatten().filter(|(_, held)| is_wanted(&held.object));
         wanted.map(|(handle, _)| handle.clone()).collect()
     }
 
     /// Takes what a call of `owner`'s has made.
     pub(crate) fn take_made(&self, owner: &str, call: &str) -> Vec<T> {
-        self.take_held(|held| held.owner == owner && held.maker.name.as_deref() == Some(call))
+        self.take_own(owner, |held| held.maker.name.as_deref() == Some(call))
     }
 
     /// Takes those of `owner`'s that are wanted.
     pub(crate) fn take_where(&self, owner: &str, is_wanted: impl Fn(&T) -> bool) -> Vec<T> {
-        self.take_held(|held| held.owner == owner && is_wanted(&held.object))
+        self.take_own(owner, |held| is_wanted(&held.object))
     }
 
     /// Takes what has come by a connection.
@@ -121,7 +117,10 @@ impl<T> Expiring<T> {
 
     /// Has what has come by a connection that is gone wait no longer than `time` for others.
     pub(crate) fn hurry(&self, peer: SocketAddr, time: Duration) {
-        for held in locked(&self.held).values_mut().filter(|held| held.maker.peer == Some(peer)) {
+        let mut all = locked(&self.held);
+        for held in
+            all.values_mut().flat_map(HashMap::values_mut).filter(|held| held.maker.peer == Some(peer))
+        {
             held.until = Some(Instant::now() + time);
         }
     }
@@ -136,13 +135,16 @@ impl<T> Expiring<T> {
     }
 
     fn take_held(&self, is_wanted: impl Fn(&Held<T>) -> bool) -> Vec<T> {
-        let mut held = locked(&self.held);
-        held.extract_if(|_, held| is_wanted(held)).map(|(_, held)| held.object).collect()
+        locked(&self.held).values_mut().flat_map(|own| taken(own, &is_wanted)).collect()
+    }
+
+    fn take_own(&self, owner: &str, is_wanted: impl Fn(&Held<T>) -> bool) -> Vec<T> {
+        locked(&self.held).get_mut(owner).map(|own| taken(own, is_wanted)).unwrap_or_default()
     }
 
     /// Takes everything.
     pub(crate) fn drain(&self) -> Vec<T> {
-        locked(&self.held).drain().map(|(_, held)| held.object).collect()
+        self.take_held(|_| true)
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -151,8 +153,12 @@ impl<T> Expiring<T> {
 
     /// How many are wanted, whosever they are.
     pub(crate) fn count(&self, is_wanted: impl Fn(&T) -> bool) -> usize {
-        locked(&self.held).values().filter(|held| is_wanted(&held.object)).count()
+        locked(&self.held).values().flat_map(HashMap::values).filter(|held| is_wanted(&held.object)).count()
     }
+}
+
+fn taken<T>(own: &mut HashMap<String, Held<T>>, is_wanted: impl Fn(&Held<T>) -> bool) -> Vec<T> {
+    own.extract_if(|_, held| is_wanted(held)).map(|(_, held)| held.object).collect()
 }
 
 #[cfg(test)]

@@ -75,6 +75,10 @@ pub struct Limits {
     pub idle: Duration,
     /// How long a new connection may say nothing.
     pub greeting: Duration,
+    /// How long a client may say nothing at all: one that is there answers pings.
+    pub silence: Duration,
+    /// How many objects of a kind a user may hold.
+    pub handles: usize,
     /// The bytes of a message from a client.
     pub message: usize,
     /// The bytes that the parts of one result may take in memory, and on the disk.
@@ -216,6 +220,8 @@ mod tests {
             rows: None,
             idle: Duration::from_secs(60),
             greeting: Duration::from_secs(10),
+            silence: Duration::from_secs(60),
+            handles: 100,
             message: 1 << 20,
             part_memory: 1 << 20,
             part_disk: 1 << 20,

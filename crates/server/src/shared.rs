@@ -33,8 +33,6 @@ pub(crate) const COOKIE: &str = "arrow_flight_session_id";
 const PARTS: &str = "longshore-parts";
 /// The header that names a call: a client that has left it says so again by `CancelFlightInfo`, as the answer may have been sent.
 const CALL: &str = "longshore-call";
-/// How many objects of a kind a user may hold.
-const HANDLES: usize = 10_000;
 /// How often what has expired is dropped.
 const SWEEP: Duration = Duration::from_secs(1);
 /// How long a result whose client has gone waits for those whom it has given the tickets.
@@ -133,7 +131,7 @@ impl Shared {
         logs: bool,
     ) -> Self {
         let (sessions, time, idle) = (limits.sessions, limits.statement_time, limits.idle);
-        let connections = limits.connections;
+        let (connections, handles) = (limits.connections, limits.handles);
         Self {
             writers: Engine::new(writers, sessions, time),
             readers: Engine::new(readers, sessions, time),
@@ -141,11 +139,11 @@ impl Shared {
             limits,
             log: Log { is_on: logs },
             running: Arc::default(),
-            results: Expiring::new(idle, "results", HANDLES),
-            prepared: Expiring::new(idle, "prepared statements", HANDLES),
+            results: Expiring::new(idle, "results", handles),
+            prepared: Expiring::new(idle, "prepared statements", handles),
             transactions: Expiring::new(idle, "transactions", connections),
-            savepoints: Expiring::new(idle, "savepoints", HANDLES),
-            sessions: Expiring::new(Duration::MAX, "sessions", HANDLES),
+            savepoints: Expiring::new(idle, "savepoints", handles),
+            sessions: Expiring::new(Duration::MAX, "sessions", handles),
         }
     }
 

@@ -23,15 +23,10 @@ use tonic::{Request, Status};
 use crate::body::Direct;
 use crate::service::Service;
 use crate::shared::Shared;
-use crate::{Place, Tls};
+use crate::{Limits, Place, Tls};
 
-/// How often a silent client is asked whether it is there, and how long its answer may take.
-const PING: Duration = Duration::from_secs(30);
-const PONG: Duration = Duration::from_secs(20);
 /// The bytes that HTTP/2 begins with; those of a TLS connection's begin have a time of their own.
 const GREETING: usize = 24;
-/// How long a client may say nothing at all: one that is there has answered by then.
-const SILENCE: Duration = Duration::from_secs(60);
 /// The bytes that are on their way to a client of one stream, and of all of one connection's.
 const WINDOW: u32 = 4 << 20;
 
@@ -86,9 +81,11 @@ pub(crate) fn router(
         .max_encoding_message_size(usize::MAX)
         .accept_compressed(CompressionEncoding::Gzip)
         .accept_compressed(CompressionEncoding::Zstd);
+    // A client that is there has answered a ping before it has been silent for too long.
+    let silence = shared.limits.silence;
     let mut server = Server::builder()
-        .http2_keepalive_interval(Some(PING))
-        .http2_keepalive_timeout(Some(PONG))
+        .http2_keepalive_interval(Some(silence / 2))
+        .http2_keepalive_timeout(Some(silence / 3))
         .initial_stream_window_size(WINDOW)
         .initial_connection_window_size(WINDOW);
     if let Some(files) = &place.tls {
@@ -184,7 +181,8 @@ impl Counted {
     /// Ends where a client has been silent for too long: it has one of the few places.
     fn poll_silence(&mut self, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
         while self.looking.as_mut().poll(cx).is_ready() {
-            let until = self.heard + if self.greeting > 0 { self.shared.limits.greeting } else { SILENCE };
+            let Limits { greeting, silence, .. } = self.shared.limits;
+            let until = self.heard + if self.greeting > 0 { greeting } else { silence };
             if until <= Instant::now() {
                 return Poll::Ready(Err(std::io::ErrorKind::TimedOut.into()));
             }

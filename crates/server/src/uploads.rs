@@ -26,14 +26,19 @@ pub(crate) struct Upload {
     pub(crate) batches: Incoming,
 }
 
-/// The batches of an upload, each of which a thread waits for.
-pub(crate) struct Incoming(mpsc::Receiver<Result<RecordBatch>>);
+/// The batches of an upload, each of which a thread waits for. It ends after the client's own end.
+pub(crate) struct Incoming(mpsc::Receiver<Arrived>);
+
+/// A batch, or `None` for the client's end.
+type Arrived = Result<Option<RecordBatch>>;
 
 impl Iterator for Incoming {
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.0.blocking_recv()
+        // Its task reads what may be a lie, and could end without a word.
+        let unread = || Err(Error::operational("the client's data cannot be read"));
+        self.0.blocking_recv().unwrap_or_else(unread).transpose()
     }
 }
 
@@ -69,9 +74,9 @@ pub(crate) async fn open(mut stream: Streaming<FlightData>, idle: Duration) -> R
     tokio::spawn(async move {
         loop {
             let next = match tokio::time::timeout(idle, decoder.next()).await {
-                Ok(None) => return,
+                Ok(None) => Ok(None),
                 Ok(Some(Ok(message))) => match message.payload {
-                    DecodedPayload::RecordBatch(batch) => Ok(batch),
+                    DecodedPayload::RecordBatch(batch) => Ok(Some(batch)),
                     DecodedPayload::None => continue,
                     DecodedPayload::Schema(_) => Err(Error::interface("the data has a second schema")),
                 },
@@ -80,7 +85,7 @@ pub(crate) async fn open(mut stream: Streaming<FlightData>, idle: Duration) -> R
                 }
                 Err(_) => Err(Error::operational("the client has sent no data for too long")),
             };
-            let is_over = next.is_err();
+            let is_over = !matches!(next, Ok(Some(_)));
             if sender.send(next).await.is_err() || is_over {
                 return;
             }
