@@ -119,9 +119,12 @@ pub(crate) fn aligned(body: &Bytes) -> Buffer {
     }
 }
 
-/// Checks that the buffers of a batch lie in its body, and that there is memory for what they are before compression.
+/// Checks that a batch has rows, or none, that its buffers lie in its body, and that there is memory for what they are before compression.
 fn check_buffers(batch: Option<arrow_ipc::RecordBatch<'_>>, body: &Buffer) -> Result<()> {
     let Some(batch) = batch else { return Err(broken("a dictionary without values")) };
+    if batch.length() < 0 {
+        return Err(broken(format_args!("a batch of {} rows", batch.length())));
+    }
     let mut expanded = 0_usize;
     for buffer in batch.buffers().into_iter().flatten() {
         let range = usize::try_from(buffer.offset()).ok().zip(usize::try_from(buffer.length()).ok());
