@@ -144,8 +144,12 @@ driver_profile = $(if $(filter release,$(PROFILE)),driver,$(PROFILE))
 driver_flags = $(if $(filter release,$(PROFILE)),$(SMALL) $(if $(filter Linux-x86_64,$(shell uname -sm | tr ' ' -)),$(FOLDED)))
 SMALL := -C llvm-args=-inline-threshold=10 -C llvm-args=-inlinehint-threshold=25
 FOLDED := -C link-arg=-Wl,--icf=all,-O2,-z,pack-relative-relocs
+# The most bytes of a release's, in MB of 1,000,000 bytes. It is looked at before the library is in its place.
+driver_size = $(if $(filter release-Linux-x86_64,$(PROFILE)-$(shell uname -sm | tr ' ' -)),15)
 $(DRIVER): $(SOURCES) | tools
 	cargo rustc --quiet --profile $(driver_profile) --package longshore-adbc -- -C strip=symbols $(driver_flags)
+	@size=$$(wc -c < "$(target)/$(driver_profile)/$(@F)"); if [ -n "$(driver_size)" ] && [ $$size -gt $(driver_size)000000 ]; then \
+		echo "the ADBC driver has $$size bytes, and may have $(driver_size) MB: docs/design/dbapi-results.md says what weighs most" >&2; exit 1; fi
 	@cp "$(target)/$(driver_profile)/$(@F)" $@
 
 tds-server: $(VENV)/bin/tds-server ## build the server that speaks TDS to the tests
