@@ -7,17 +7,22 @@ use std::time::{Duration, Instant};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
-use crate::memory::spawn;
+use crate::memory::{rows_size, spawn};
 use crate::{Batches, Deadline, Error, Process, Result};
 
 /// Batches that wait for their user: with fewer, one side would wait for the other more often.
 const WAITING: usize = 2;
+/// The bytes from which on a batch waits alone.
+const LARGE: usize = 8 << 20;
+
+/// A place of the queue: a batch, or `None` before one that takes two.
+type Place = Option<Result<RecordBatch>>;
 
 /// Batches on their way from one thread to another. Ends only after the result's own end.
 pub struct ReadAhead {
     schema: SchemaRef,
     /// `None` once nothing more is wanted.
-    batches: Option<Receiver<Result<RecordBatch>>>,
+    batches: Option<Receiver<Place>>,
     reader: Option<JoinHandle<()>>,
     /// Closed by the reader at its end.
     ended: Receiver<()>,
@@ -46,7 +51,8 @@ impl ReadAhead {
         let (alive, ended) = sync_channel(0);
         let read = move || {
             for batch in batches.by_ref() {
-                if sender.send(batch).is_err() {
+                let is_large = batch.as_ref().is_ok_and(|batch| rows_size(batch) >= LARGE);
+                if (is_large && sender.send(None).is_err()) || sender.send(Some(batch)).is_err() {
                     break;
                 }
             }
@@ -97,7 +103,8 @@ impl Iterator for ReadAhead {
         }
         loop {
             match self.batches.as_ref()?.recv_timeout(self.deadline.slice()) {
-                Ok(batch) => return Some(batch),
+                Ok(None) => {}
+                Ok(batch) => return batch,
                 Err(RecvTimeoutError::Timeout) => {
                     if let Err(error) = self.deadline.check() {
                         return Some(Err(error));

@@ -16,6 +16,7 @@ use arrow_schema::{ArrowError, Schema};
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use futures_util::Stream;
 use http_body::Frame;
+use longshore_core::memory::rows_size;
 use longshore_core::{Error, Result, locked};
 use prost::encoding::{WireType, encode_key, encode_varint};
 use tonic::Status;
@@ -55,7 +56,7 @@ impl Encoder {
     /// The frames of a batch.
     pub(crate) fn encode(&mut self, batch: &RecordBatch) -> Result<Vec<Bytes>> {
         let mut all = Vec::new();
-        let most = (batch.num_rows() / size(batch).div_ceil(MESSAGE).max(1)).max(1);
+        let most = (batch.num_rows() / rows_size(batch).div_ceil(MESSAGE).max(1)).max(1);
         for start in (0..batch.num_rows()).step_by(most) {
             let part = batch.slice(start, most.min(batch.num_rows() - start));
             let sent = self.arrow.encode(&part).and_then(|buffers| frames(buffers, false));
@@ -67,13 +68,6 @@ impl Encoder {
 
 fn unsent(error: &ArrowError) -> Error {
     Error::internal(format!("rows that cannot be sent: {error}"))
-}
-
-fn size(batch: &RecordBatch) -> usize {
-    let size = |column: &arrow_array::ArrayRef| {
-        column.to_data().get_slice_memory_size().unwrap_or_else(|_| column.get_buffer_memory_size())
-    };
-    batch.columns().iter().map(size).sum()
 }
 
 /// The messages of Arrow's stream format, but for the end and, unless it is wanted, the schema, as frames of gRPC.

@@ -8,14 +8,15 @@ use std::time::{Duration, Instant};
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
+use longshore_core::memory::rows_size;
 use longshore_core::{Batches, CancelHandle, Deadline, Error, Kind, Result, locked};
 
 use crate::engine::Rows;
 use crate::results::check_rows;
 use crate::spill::{Spill, Spilled};
 
-/// How long a batch waits for a reader that is slow before it goes to the disk.
-const PATIENT: Duration = Duration::from_millis(50);
+/// How long a reader may take for a batch before the next of its part goes to the disk.
+const SLOW: Duration = Duration::from_millis(50);
 
 /// A statement that has run to its first rows.
 pub(crate) struct Pending {
@@ -97,12 +98,14 @@ enum End {
 #[derive(Default)]
 struct Queue {
     waiting: VecDeque<Waiting>,
+    /// When its reader last took a batch.
+    taken: Option<Instant>,
     /// Whether its reader is gone.
     is_closed: bool,
 }
 
 enum Waiting {
-    InMemory(RecordBatch),
+    InMemory(RecordBatch, usize),
     OnDisk(Spilled),
 }
 
@@ -185,18 +188,20 @@ impl Shared {
         Ok(())
     }
 
-    /// Keeps a batch in memory, for which it waits a little; gives it back where there is no room.
+    /// Keeps a batch in memory; gives it back where there is no room, nor a reader that makes some soon.
     fn kept(&self, number: usize, batch: RecordBatch, quota: Quota) -> Option<RecordBatch> {
-        let (size, since) = (batch.get_array_memory_size(), Instant::now());
+        let size = rows_size(&batch);
         let mut queues = locked(&self.queues);
-        while queues.memory > 0 && queues.memory + size > quota.memory {
-            let left = PATIENT.saturating_sub(since.elapsed());
+        // A reader that waits for its next batch has it without a way by the disk.
+        while !queues.each[number].waiting.is_empty() && queues.memory + size > quota.memory {
+            let taken = queues.each[number].taken;
+            let left = taken.map_or(Duration::ZERO, |taken| SLOW.saturating_sub(taken.elapsed()));
             if left.is_zero() {
                 return Some(batch);
             }
             queues = self.changed.wait_timeout(queues, left).unwrap_or_else(PoisonError::into_inner).0;
         }
-        queues.push(number, Waiting::InMemory(batch));
+        queues.push(number, Waiting::InMemory(batch, size));
         None
     }
 }
@@ -208,7 +213,7 @@ impl Queues {
             return;
         }
         match &waiting {
-            Waiting::InMemory(batch) => self.memory += batch.get_array_memory_size(),
+            Waiting::InMemory(_, size) => self.memory += size,
             Waiting::OnDisk(spilled) => self.disk += spilled.length as u64,
         }
         queue.waiting.push_back(waiting);
@@ -216,7 +221,7 @@ impl Queues {
 
     fn forget(&mut self, waiting: &Waiting) {
         match waiting {
-            Waiting::InMemory(batch) => self.memory -= batch.get_array_memory_size(),
+            Waiting::InMemory(_, size) => self.memory -= size,
             Waiting::OnDisk(spilled) => self.disk -= spilled.length as u64,
         }
     }
@@ -238,12 +243,14 @@ impl PartReader {
     fn next_batch(&self) -> Result<Option<RecordBatch>> {
         let mut queues = locked(&self.shared.queues);
         loop {
-            if let Some(waiting) = queues.each[self.number].waiting.pop_front() {
+            let queue = &mut queues.each[self.number];
+            if let Some(waiting) = queue.waiting.pop_front() {
+                queue.taken = Some(Instant::now());
                 queues.forget(&waiting);
                 drop(queues);
                 self.shared.changed.notify_all();
                 return match waiting {
-                    Waiting::InMemory(batch) => Ok(Some(batch)),
+                    Waiting::InMemory(batch, _) => Ok(Some(batch)),
                     Waiting::OnDisk(spilled) => spilled.read().map(Some),
                 };
             }
@@ -291,5 +298,29 @@ impl Drop for PartReader {
         drop(queues);
         self.shared.changed.notify_all();
         drop(waiting);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::{ArrayRef, Int64Array};
+
+    use super::*;
+
+    #[test]
+    fn a_batch_goes_to_the_disk_where_no_one_takes_those_before_it() {
+        let column: ArrayRef = Arc::new(Int64Array::from_iter_values(0..1_000));
+        let batch = RecordBatch::try_from_iter([("n", column)]).unwrap();
+        let each = (0..2).map(|_| Queue::default()).collect();
+        let queues = Mutex::new(Queues { each, memory: 0, disk: 0, end: None });
+        let shared = Shared { queues, changed: Condvar::new(), cancel: CancelHandle::default() };
+        let quota = Quota { memory: 8_000, disk: 0, rows: None };
+        let kept = |number| shared.kept(number, batch.slice(0, 900), quota).is_none();
+        assert!(kept(0));
+        assert!(!kept(0));
+        // The second reader may be waiting for this one.
+        assert!(kept(1));
+        assert!(!kept(1));
+        assert_eq!(locked(&shared.queues).memory, 2 * 7_200);
     }
 }

@@ -12,15 +12,16 @@ use arrow_schema::Schema;
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt, stream};
 use longshore_core::{CancelHandle, Error, Kind, Result, locked};
-use tokio::sync::mpsc;
+use tokio::runtime::Handle;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tonic::{Response, Status};
 
 use crate::body::{Encoded, Encoder, Rows};
 use crate::log::Call;
 use crate::status::{code, status};
 
-/// The batches that wait for the socket.
-const AHEAD: usize = 2;
+/// The bytes that wait for the socket: no batch is taken from a statement while there are more.
+const AHEAD: usize = 4 << 20;
 
 /// The messages of a response for tonic to encode: none, as it has [`Rows`] for a body.
 pub(crate) type Messages = stream::Empty<Result<FlightData, Status>>;
@@ -109,6 +110,33 @@ impl Stream for Guarded {
     }
 }
 
+/// Frames that wait for the socket, and the room that they take.
+type Waiting = (Result<Vec<Bytes>, Status>, OwnedSemaphorePermit);
+
+/// What waits for the socket, on its side.
+struct Queue {
+    waiting: mpsc::UnboundedReceiver<Waiting>,
+    room: Arc<Semaphore>,
+}
+
+impl Queue {
+    /// The next frames; the room of those before is free once the socket has taken them, which is when it asks for more.
+    async fn next(mut self, before: Option<OwnedSemaphorePermit>) -> Option<Next> {
+        drop(before);
+        let (frames, room) = self.waiting.recv().await?;
+        Some((frames, (self, Some(room))))
+    }
+}
+
+type Next = (Result<Vec<Bytes>, Status>, (Queue, Option<OwnedSemaphorePermit>));
+
+impl Drop for Queue {
+    /// Has no one wait for room any more.
+    fn drop(&mut self) {
+        self.room.close();
+    }
+}
+
 /// A response with the rows of one batch.
 pub(crate) fn of_batch(batch: &RecordBatch) -> Result<Response<Messages>, Status> {
     let encode = || {
@@ -134,11 +162,15 @@ pub(crate) fn of_rows(
     guard: Guard,
     call: Call,
 ) -> Result<Response<Messages>, Status> {
-    let (sender, receiver) = mpsc::channel(AHEAD);
+    let (sender, waiting) = mpsc::unbounded_channel();
+    let room = Arc::new(Semaphore::new(AHEAD));
+    let queue = Queue { waiting, room: room.clone() };
     let (mut encoder, first) = Encoder::begin(schema).map_err(status)?;
     tokio::task::spawn_blocking(move || {
         let (mut batches, mut rows) = (Some(batches), 0);
-        while let Some(batch) = batches.as_mut().and_then(Iterator::next) {
+        while let Some(mut place) = any_room(&room)
+            && let Some(batch) = batches.as_mut().and_then(Iterator::next)
+        {
             let frames = batch.and_then(|batch| {
                 rows += batch.num_rows() as u64;
                 check_rows(rows, most)?;
@@ -149,20 +181,31 @@ pub(crate) fn of_rows(
                 // The session is free again before the client hears of the end.
                 batches = None;
             }
-            let is_gone = sender.blocking_send(frames.map_err(status)).is_err();
-            if is_gone {
-                return call.ended(Some(rows), Some(tonic::Code::Cancelled));
+            fill(&room, &mut place, frames.iter().flatten().map(Bytes::len).sum());
+            if sender.send((frames.map_err(status), place)).is_err() {
+                break;
             }
             if code.is_some() {
                 return call.ended(Some(rows), code);
             }
         }
         drop(batches);
-        call.ended(Some(rows), None);
+        call.ended(Some(rows), sender.is_closed().then_some(tonic::Code::Cancelled));
     });
-    let rest = stream::unfold(receiver, |mut receiver| async {
-        receiver.recv().await.map(|frames| (frames, receiver))
-    });
+    let rest = stream::unfold((queue, None), |(queue, before)| queue.next(before));
     let frames = Box::pin(stream::iter([Ok(first)]).chain(rest));
     Ok(response(Box::pin(Guarded { encoded: frames, _guard: guard })))
+}
+
+/// Waits until less waits for the socket than may; `None` where the client has left.
+fn any_room(room: &Arc<Semaphore>) -> Option<OwnedSemaphorePermit> {
+    Handle::current().block_on(room.clone().acquire_owned()).ok()
+}
+
+/// Takes as much room as `bytes` need and there is: a batch may be larger than all of it.
+fn fill(room: &Arc<Semaphore>, place: &mut OwnedSemaphorePermit, bytes: usize) {
+    let more = u32::try_from(bytes.min(room.available_permits())).unwrap_or(u32::MAX);
+    if let Ok(more) = room.clone().try_acquire_many_owned(more) {
+        place.merge(more);
+    }
 }
