@@ -6,6 +6,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -305,6 +306,29 @@ def test_a_table_by_its_name_in_sql(place: tuple[str, str]) -> None:
         asked = longshore.sql(query, explain=True, harbour=harbour).splitlines()[1]
         wanted = """SELECT "n", "t" FROM "boats" WHERE ("t" = 'ada') AND ("n" > 0)"""
         assert asked == wanted.replace('"', quote)
+
+
+def dates(*parts: tuple[int, int, int] | None) -> pa.Array:
+    """Return the column that a driver's dates make; of a NULL it has left anything."""
+    from longshore.odbc.columns import DATE, DATE_PARTS, Column, Driver
+    from longshore.odbc.manager import NULL_DATA, Description
+
+    column = Column(1, Description("d", DATE, "date", 10, 0, is_unsigned=False), Driver(False, None))  # noqa: FBT003
+    column.values = np.array([part or (7, 0, 99) for part in parts], DATE_PARTS)
+    column.lengths = np.array([NULL_DATA if part is None else 6 for part in parts], "i8")
+    return column.array(len(parts), 10)
+
+
+def test_days_at_the_ends_of_months() -> None:
+    ends = [(1, 1, 1), None, (1900, 2, 28), (2000, 2, 29), (2024, 2, 29), (2023, 4, 30), (9999, 12, 31)]
+    assert dates(*ends).to_pylist() == [each and dt.date(*each) for each in ends]
+
+
+@pytest.mark.parametrize("wrong", [(1900, 2, 29), (2023, 4, 31), (2023, 1, 32), (2023, 13, 1), (2023, 1, 0), (0, 1, 1)])
+def test_a_date_that_is_none_names_its_row(wrong: tuple[int, int, int]) -> None:
+    with pytest.raises(longshore.DataError, match="not a date that the driver can mean") as caught:
+        dates((2024, 2, 29), None, wrong)
+    assert (caught.value.column, caught.value.row) == ("d", 12)
 
 
 def test_what_is_not_there_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,7 +38,7 @@ INTEGERS = {
     BIGINT: ((-25, "i8"), (-27, "u8")),
 }
 _FLOATS = {REAL: (7, "f4"), FLOAT: (8, "f8"), DOUBLE: (8, "f8")}
-_MONTHS = 12
+_MONTHS, _SHORTEST = 12, 28
 #: The bytes of the text of a number, or of a date and a time.
 _NUMBER = 40
 #: The seconds since 1970 beyond which 64 bits of nanoseconds end, less one.
@@ -209,21 +209,19 @@ class Column:
 
     def _days(self, values: Any, valid: Any) -> Any:
         """Give the days since 1970 of dates in parts."""
-        values = np.where(valid, values, np.array((1970, 1, 1), _DATE)) if values.dtype == _DATE else values
-        months = (values["year"].astype("i8") - 1970) * 12 + values["month"] - 1
-        days = months.astype("M8[M]").astype("M8[D]").astype("i8") + values["day"] - 1
-        last = (months + 1).astype("M8[M]").astype("M8[D]").astype("i8")
-        wrong = (
-            (values["month"] < 1)
-            | (values["year"] < 1)
-            | (values["month"] > _MONTHS)
-            | (values["day"] < 1)
-            | (days >= last)
-        )
+        if values.dtype == _DATE and not valid.all():
+            values = np.where(valid, values, np.array((1970, 1, 1), _DATE))
+        year, month, day = (values[part].astype("i8") for part in ("year", "month", "day"))
+        months = (year - 1970) * 12 + month - 1
+        days = months.astype("M8[M]").astype("M8[D]").astype("i8") + day - 1
+        wrong = (month < 1) | (year < 1) | (month > _MONTHS) | (day < 1)
+        # A month has as many days at least.
+        late = np.flatnonzero(day > _SHORTEST)
+        wrong[late] |= days[late] >= (months[late] + 1).astype("M8[M]").astype("M8[D]").astype("i8")
         if (wrong := wrong & valid).any():
             row = int(np.argmax(wrong))
-            year, month, day = (int(values[row][part]) for part in ("year", "month", "day"))
-            self.refuse(row, f"{year:04}-{month:02}-{day:02} is not a date that the driver can mean", _CAST)
+            text = f"{year[row]:04}-{month[row]:02}-{day[row]:02}"
+            self.refuse(row, f"{text} is not a date that the driver can mean", _CAST)
         return days
 
     def _dates(self, values: Any, _lengths: Any, valid: Any) -> pa.Array:
