@@ -320,6 +320,7 @@ class Answer(BaseHTTPRequestHandler):
     seen: ClassVar[list[str]] = []
     #: The last job that loads, and its file.
     loaded: ClassVar[tuple[Any, bytes]]
+    described: ClassVar[Any]
 
     def do_GET(self) -> None:
         """Tell of a dataset without tables."""
@@ -329,12 +330,26 @@ class Answer(BaseHTTPRequestHandler):
         reference = {"projectId": "keyed", "datasetId": "harbour"}
         self._send(200, {"id": "keyed:harbour", "datasetReference": reference, "location": "EU"})
 
+    def do_PUT(self) -> None:
+        """Take the only chunk of a file whose job was told before."""
+        self._finish_load(self.described, self.rfile.read(int(self.headers["Content-Length"])))
+
     def _load(self, body: bytes) -> None:
+        if "uploadType=resumable" in self.path:
+            type(self).described = json.loads(body)
+            self.send_response(200)
+            self.send_header("Location", f"http://{self.headers['Host']}/upload/chunks")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            return
         boundary = self.headers["Content-Type"].partition("boundary=")[2].strip('"').encode()
         _, described, file = body.split(b"--" + boundary)[:3]
-        job = json.loads(described.partition(b"\r\n\r\n")[2])
         # Of a multipart body the file is all between its headers and a line's end.
-        type(self).loaded = (job, file.partition(b"\r\n\r\n")[2].removesuffix(b"\r\n"))
+        described, file = (part.partition(b"\r\n\r\n")[2].removesuffix(b"\r\n") for part in (described, file))
+        self._finish_load(json.loads(described), file)
+
+    def _finish_load(self, job: Any, file: bytes) -> None:
+        type(self).loaded = (job, file)
         rows = pq.read_metadata(io.BytesIO(self.loaded[1])).num_rows
         self._send(200, {**job, "statistics": {"load": {"outputRows": str(rows)}}, "status": {"state": "DONE"}})
 
@@ -401,7 +416,10 @@ def test_the_real_clients_errors(status: int, kind: type[Exception], stand_in: s
     assert "PRIVATE" not in str(caught.value)
 
 
-def test_the_real_client_loads_a_file(stand_in: str) -> None:
+@pytest.mark.parametrize("most", [5 << 20, 1], ids=["at once", "resumable"])
+def test_the_real_client_loads_a_file(stand_in: str, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Of which size a file is sent in chunks.
+    monkeypatch.setattr(bigquery.client, "_MAX_MULTIPART_SIZE", most)
     data = pa.table({"id": [1, 2], "name": ["Ada", None]})
     assert longshore.write_sql(data, "harbour.boats", stand_in) == 2
     job, file = Answer.loaded

@@ -1,6 +1,7 @@
 """Writing to BigQuery: which jobs do it, what is left of a failure, and values at the borders of its types."""
 
 import datetime as dt
+import tempfile
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
@@ -109,6 +110,17 @@ def test_a_deadline_cancels_the_job_that_loads(engine: Engine, url: str) -> None
     with pytest.raises(longshore.TimeoutError):
         longshore.write_sql(LATER, "boats", url, timeout=0.2)
     assert engine.cancelled.wait(10)
+    assert tables(engine) == []
+
+
+def test_a_full_disk_is_an_error_with_what_to_do(engine: Engine, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(**_: str) -> Any:
+        return Path("/dev/full").open("r+b", buffering=0)
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", full)
+    with pytest.raises(longshore.OperationalError, match="No space left on device") as caught:
+        longshore.write_sql(BOATS, "boats", url)
+    assert "TMPDIR" in (caught.value.hint or "")
     assert tables(engine) == []
 
 

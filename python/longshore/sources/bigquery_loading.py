@@ -11,7 +11,7 @@ import io
 import secrets
 import tempfile
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -31,6 +31,7 @@ _EXISTS = 'if_exists="append" adds to it, "replace" makes another'
 _MISSING = 'if_exists="fail" makes it'
 _DATASET = "name it: bigquery://project/dataset, or dataset.table"
 _ALONE = "write with autocommit, or over the URL"
+_ROOM = "make room there, or name another folder: TMPDIR=..."
 _DISPOSITIONS = {"fail": "WRITE_EMPTY", "replace": "WRITE_TRUNCATE", "append": "WRITE_APPEND"}
 #: The bytes of a row group, which are in memory.
 _GROUP = 16 << 20
@@ -76,8 +77,10 @@ class TableLoader:
         #: Of equal keys the last counts.
         self._places = [pa.field(f"{self._rows}_n", pa.int64())] if if_exists == "upsert" else []
         self._schema = pa.schema(arrow + self._places)
-        self._file: IO[bytes] = tempfile.TemporaryFile(prefix="longshore")  # noqa: SIM115  the write's own
-        self._writer = pq.ParquetWriter(self._file, self._schema, compression="snappy")
+        with _filing(), contextlib.ExitStack() as failed:
+            self._file: IO[bytes] = failed.enter_context(tempfile.TemporaryFile(prefix="longshore"))
+            self._writer = pq.ParquetWriter(self._file, self._schema, compression="snappy")
+            failed.pop_all()
         self._group: list[pa.RecordBatch] = []
         self._count = 0
 
@@ -146,7 +149,8 @@ class TableLoader:
     def _end_group(self) -> None:
         group, self._group = self._group, []
         if group:
-            self._writer.write_table(pa.Table.from_batches(group))
+            with _filing():
+                self._writer.write_table(pa.Table.from_batches(group))
 
     @property
     def _is_direct(self) -> bool:
@@ -161,7 +165,9 @@ class TableLoader:
     def commit(self) -> None:
         """Make the rows the table's."""
         self._end_group()
-        self._writer.close()
+        with _filing():
+            self._writer.close()
+            self._file.flush()
         self._session.is_stopped.clear()
         with self._session.translating():
             if not self._count:
@@ -285,8 +291,10 @@ class TableLoader:
         self._end()
 
     def _end(self) -> None:
-        if not self._file.closed:
+        # Of a full disk there has been an error.
+        with contextlib.suppress(OSError):
             self._writer.close()
+        with contextlib.suppress(OSError):
             self._file.close()
         is_staged, self._is_staged = self._is_staged, False
         if is_staged:
@@ -294,6 +302,16 @@ class TableLoader:
             with contextlib.suppress(Error), self._session.translating():
                 path = (*self._path[:2], self._rows)
                 self._session.connection.delete_table(_reference(path), not_found_ok=True)
+
+
+@contextlib.contextmanager
+def _filing() -> Iterator[None]:
+    """Raise ``OperationalError`` where the file cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        message = f"the rows cannot be written to a temporary file: {error.strerror}"
+        raise OperationalError(message, hint=_ROOM) from None
 
 
 class _Upload(io.RawIOBase):
