@@ -33,8 +33,8 @@ _DATASET = "name it: bigquery://project/dataset, or dataset.table"
 _ALONE = "write with autocommit, or over the URL"
 _ROOM = "make room there, or name another folder: TMPDIR=..."
 _DISPOSITIONS = {"fail": "WRITE_EMPTY", "replace": "WRITE_TRUNCATE", "append": "WRITE_APPEND"}
-#: The bytes of a row group, which are in memory.
-_GROUP = 16 << 20
+#: The bytes of a row group, which are in memory, and those of a batch without its values.
+_GROUP, _BATCH = 16 << 20, 1 << 10
 _STAGED_FOR = dt.timedelta(days=1)
 
 
@@ -82,7 +82,7 @@ class TableLoader:
             self._writer = pq.ParquetWriter(self._file, self._schema, compression="snappy")
             failed.pop_all()
         self._group: list[pa.RecordBatch] = []
-        self._count = 0
+        self._count = self._waiting = 0
 
     def _found(self) -> Any:
         """Give the table that is there; None where there is none."""
@@ -143,11 +143,12 @@ class TableLoader:
             arrays.append(pa.array(range(before, before + len(table)), pa.int64()))
         self._group.append(pa.RecordBatch.from_arrays(arrays, schema=self._schema))
         self._count += len(table)
-        if sum(each.nbytes for each in self._group) > _GROUP:
+        self._waiting += self._group[-1].nbytes + _BATCH
+        if self._waiting > _GROUP:
             self._end_group()
 
     def _end_group(self) -> None:
-        group, self._group = self._group, []
+        group, self._group, self._waiting = self._group, [], 0
         if group:
             with _filing():
                 self._writer.write_table(pa.Table.from_batches(group))
