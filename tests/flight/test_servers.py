@@ -81,28 +81,26 @@ def test_changes_are_counted_and_kept(foreign: GoFlight | JavaFlight) -> None:
 
 
 def test_transactions(foreign: GoFlight | JavaFlight) -> None:
-    url = foreign.url()
+    """The server in Java has none."""
+    url, insert = foreign.url(), "INSERT INTO intTable (keyName, value) VALUES (?, ?)"
     with rows_gone(url), longshore.connect(url) as connection:
         cursor = connection.cursor()
-        insert = "INSERT INTO intTable (keyName, value) VALUES (?, ?)"
         if isinstance(foreign, JavaFlight):
-            # It has none.
             cursor.execute("SELECT count(*) FROM intTable")
             with pytest.raises(longshore.NotSupportedError, match="no transactions"):
                 cursor.execute(insert, ("c", 104))
-            return
-        cursor.executemany(insert, [("c", 104), ("d", None), (None, 105)])
-        assert cursor.rowcount == 3
-        cursor.execute("SELECT keyName, value FROM intTable WHERE id > 4 ORDER BY id")
-        assert cursor.fetchall() == [("c", 104), ("d", None), (None, 105)]
-        connection.rollback()
-        cursor.execute("SELECT count(*) FROM intTable WHERE id > 4")
-        assert cursor.fetchall() == [(0,)]
-        cursor.execute(insert, ("e", 106))
-        connection.commit()
-        assert (
-            longshore.read_sql("SELECT keyName FROM intTable WHERE value = 106", url, return_type="arrow").num_rows == 1
-        )
+        else:
+            cursor.executemany(insert, [("c", 104), ("d", None), (None, 105)])
+            assert cursor.rowcount == 3
+            cursor.execute("SELECT keyName, value FROM intTable WHERE id > 4 ORDER BY id")
+            assert cursor.fetchall() == [("c", 104), ("d", None), (None, 105)]
+            connection.rollback()
+            cursor.execute("SELECT count(*) FROM intTable WHERE id > 4")
+            assert cursor.fetchall() == [(0,)]
+            cursor.execute(insert, ("e", 106))
+            connection.commit()
+            found = longshore.read_sql("SELECT keyName FROM intTable WHERE value = 106", url, return_type="arrow")
+            assert found.num_rows == 1
 
 
 @pytest.mark.parametrize("query", ["SELEC 1", "SELECT * FROM nowhere", "SELECT 1 / 'a' FROM nowhere WHERE x = ?"])
