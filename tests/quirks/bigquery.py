@@ -76,8 +76,8 @@ QUIRKS = Quirks(
     # polars cannot hold. The catalogue, deadlines and statuses are in `tests/bigquery`.
     left_out=frozenset(
         {
-            *("test_interruption", "test_stream_memory", "test_network", "test_secrets", "test_partitions"),
-            *("test_dbapi", "test_dbapi_compliance", "test_sessions", "test_tasks"),
+            *("test_interruption", "test_stream_memory", "test_network", "test_secrets"),
+            *("test_dbapi", "test_sessions", "test_tasks"),
             *("test_rounded_decimals", "test_metadata"),
         }
     ),
@@ -125,6 +125,8 @@ QUIRKS = Quirks(
         "uint64": Refusal("is beyond INT64", longshore.DataError),
         # BIGNUMERIC has 76 digits, which polars cannot hold: `tests/bigquery`.
         "decimal": Refusal("Conversion|does not fit", longshore.ProgrammingError),
+        "partitions of one snapshot": Refusal("no snapshot that other processes can join"),
+        "partitions": Refusal("over several streams by itself"),
         "any name": Refusal("a name of BigQuery's cannot have", longshore.ProgrammingError),
         "a generated column": Refusal("Syntax error", longshore.ProgrammingError),
         "a transaction": Refusal("cannot be part of a transaction"),
