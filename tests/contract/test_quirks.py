@@ -13,7 +13,7 @@ def test_the_quirks_are_counted() -> None:
         "store": 10,
         "clickhouse": 16,
         "trino": 20,
-        "bigquery": 21,
+        "bigquery": 22,
         "adbc_postgresql": 9,
         "odbc_postgresql": 5,
         "served_duckdb": 8,

@@ -327,7 +327,7 @@ def test_an_open_transaction_is_joined(database: Database, table: str, mode: str
 
 def test_a_transaction_commits_what_was_written(database: Database, table: str) -> None:
     make(database, table)
-    with database.can("a transaction"), longshore.connect(database.url) as connection:
+    with database.can("a write in a transaction"), longshore.connect(database.url) as connection:
         assert write(boats((3, "Cid")), table, connection, "append") == 1
         connection.execute(f"DELETE FROM {table} WHERE id = 1")
         assert connection.in_transaction

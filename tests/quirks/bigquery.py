@@ -130,6 +130,7 @@ QUIRKS = Quirks(
         "any name": Refusal("a name of BigQuery's cannot have", longshore.ProgrammingError),
         "a generated column": Refusal("Syntax error", longshore.ProgrammingError),
         "a transaction": Refusal("cannot be part of a transaction"),
+        "a write in a transaction": Refusal("cannot be part of a transaction"),
         "a new table in a transaction": Refusal("cannot be part of a transaction"),
         "a duration": Refusal("has no type in BigQuery"),
         "writes over several connections": Refusal("writes over one connection", longshore.SerialWriteWarning),
