@@ -12,7 +12,7 @@ use arrow_ipc::convert::try_schema_from_flatbuffer_bytes;
 use arrow_ipc::writer::{DictionaryTracker, IpcDataGenerator, IpcWriteOptions};
 use arrow_schema::Schema;
 use longshore_core::{Error, Result};
-use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, TransactionBehavior, params};
+use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, Transaction, TransactionBehavior, params};
 
 use crate::chunk::{Chunk, ChunkFile, encoded_name};
 use crate::copied::Copied;
@@ -21,7 +21,7 @@ use crate::table::Table;
 /// What tells the catalogue from other files of SQLite: "LNGS".
 const APPLICATION: i32 = 0x4c4e_4753;
 /// The format of everything in a store.
-const FORMAT: i32 = 2;
+const FORMAT: i32 = 3;
 
 const SCHEMA: &str = "
 CREATE TABLE version (id INTEGER PRIMARY KEY, at INTEGER NOT NULL);
@@ -64,9 +64,9 @@ pub struct Change {
 }
 
 /// A table before and after a transaction: `None` where there is none.
-pub(crate) struct Changed<'a> {
-    pub(crate) before: Option<&'a Table>,
-    pub(crate) after: Option<&'a Table>,
+pub(crate) struct Changed {
+    pub(crate) before: Option<Arc<Table>>,
+    pub(crate) after: Option<Arc<Table>>,
 }
 
 /// What a transaction did to a table, for the list of versions.
@@ -144,26 +144,17 @@ impl Catalogue {
         }
         let transaction =
             self.connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
-        let is_made: bool = transaction
-            .query_row("SELECT count(*) > 0 FROM sqlite_schema WHERE name = 'version'", [], |row| row.get(0))
-            .map_err(failed)?;
-        if !is_made {
+        if !transaction.table_exists(None, "version").map_err(failed)? {
             transaction.execute_batch(SCHEMA).map_err(failed)?;
-            transaction
-                .execute_batch(&format!(
-                    "PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {FORMAT}"
-                ))
-                .map_err(failed)?;
+            transaction.pragma_update(None, "application_id", APPLICATION).map_err(failed)?;
+            transaction.pragma_update(None, "user_version", FORMAT).map_err(failed)?;
         }
         transaction.commit().map_err(failed)
     }
 
     fn check_format(&self, path: &Path) -> Result<()> {
-        let number = |name: &str| {
-            self.connection
-                .query_row(&format!("PRAGMA {name}"), [], |row| row.get::<_, i32>(0))
-                .map_err(failed)
-        };
+        let number =
+            |name| self.connection.pragma_query_value(None, name, |row| row.get::<_, i32>(0)).map_err(failed);
         if number("application_id")? != APPLICATION {
             return Err(Error::operational(format!("{} is not the catalogue of a store", path.display())));
         }
@@ -276,18 +267,11 @@ impl Catalogue {
     }
 
     /// Makes a version of what a transaction that has seen version `seen` has changed, if no other has changed these tables meanwhile.
-    pub(crate) fn commit(
-        &mut self,
-        seen: i64,
-        changed: &[(&str, Changed<'_>)],
-        done: &[Done],
-    ) -> Result<i64> {
+    pub(crate) fn commit(&mut self, seen: i64, changed: &[(&str, Changed)], done: &[Done]) -> Result<i64> {
         let transaction =
-            self.connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
+            Transaction::new_unchecked(&self.connection, TransactionBehavior::Immediate).map_err(failed)?;
         for (folded, _) in changed {
-            let query = "SELECT coalesce(max(version), 0) FROM change WHERE folded = ?";
-            let last: i64 = transaction.query_row(query, [folded], |row| row.get(0)).map_err(failed)?;
-            if last > seen {
+            if self.last_change(folded)? > seen {
                 return Err(conflict(folded));
             }
         }
@@ -397,8 +381,8 @@ fn file_of(row: &Row<'_>) -> rusqlite::Result<ChunkFile> {
     })
 }
 
-fn write_table(catalogue: &Connection, version: i64, changed: &Changed<'_>) -> rusqlite::Result<()> {
-    let Changed { before, after } = *changed;
+fn write_table(catalogue: &Connection, version: i64, changed: &Changed) -> rusqlite::Result<()> {
+    let (before, after) = (changed.before.as_deref(), changed.after.as_deref());
     let goes_on = before.zip(after).is_some_and(|(before, after)| before.id == after.id);
     let is_same = goes_on && before.zip(after).is_some_and(|(before, after)| before.describes_as(after));
     if let Some(before) = before.filter(|_| !is_same) {

@@ -11,7 +11,7 @@ use arrow_buffer::Buffer;
 use arrow_ipc::convert::try_fb_to_schema;
 use arrow_ipc::reader::{FileDecoder, read_footer_length};
 use arrow_ipc::writer::FileWriter;
-use arrow_ipc::{Block, Footer, root_as_footer, root_as_message};
+use arrow_ipc::{Block, Footer, root_as_footer};
 use arrow_schema::{ArrowError, Field, Schema, SchemaRef};
 use longshore_core::{Error, Result, locked};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
@@ -19,7 +19,7 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 use crate::encoding::encoded;
 use crate::expected::caught;
 use crate::map;
-use crate::statistics::{ColumnStatistics, from_json};
+use crate::statistics::ColumnStatistics;
 
 /// The metadata that numbers a field: names change, and may be used again.
 pub(crate) const FIELD_ID: &str = "longshore.id";
@@ -86,7 +86,9 @@ impl ChunkFile {
     /// What is known of a column's values: nothing of one that the file lacks.
     pub(crate) fn statistics(&self, field: i32) -> Result<Option<&ColumnStatistics>> {
         if self.parsed.get().is_none() {
-            let parsed = from_json(&self.statistics)?;
+            let parsed = serde_json::from_str(&self.statistics).map_err(|error| {
+                Error::operational(format!("the catalogue is damaged: statistics of a chunk: {error}"))
+            })?;
             let _ = self.parsed.set(parsed);
         }
         Ok(self.parsed.get().and_then(|columns| columns.get(&field)))
@@ -278,18 +280,22 @@ impl Mapped {
                 FileDecoder::new(self.schema.clone(), footer.version()).with_projection(columns.to_vec());
             let mut decoder = map::trusting(decoder);
             for block in footer.dictionaries().iter().flatten() {
-                decoder.read_dictionary(block, &self.block(block)?)?;
+                decoder.read_dictionary(block, &self.block(block))?;
             }
             let blocks = footer.recordBatches();
             let block = blocks.filter(|blocks| blocks.len() == 1).map(|blocks| blocks.get(0));
             let block = block.ok_or_else(|| ArrowError::ParseError("it has not one record batch".into()))?;
-            let batch = decoder.read_record_batch(block, &self.block(block)?)?;
+            let batch = decoder.read_record_batch(block, &self.block(block))?;
             let batch = batch.filter(|batch| batch.num_rows() == self.rows);
             batch.ok_or_else(|| ArrowError::ParseError(format!("it has not {} rows", self.rows)))
         };
-        // What is wrong in a way that no check has found makes the decoder panic, before anything is read.
+        // A part that lies beyond the file, or beyond the part that it is in, makes Arrow panic, before anything is read.
         let batch = caught(decode)
-            .unwrap_or_else(|| Err(ArrowError::ParseError("its buffers are not those of its schema".into())))
+            .unwrap_or_else(|| {
+                Err(ArrowError::ParseError(
+                    "its parts lie beyond its end, or are not those of its schema".into(),
+                ))
+            })
             .map_err(|error| damaged(&self.path, &error))?;
         for column in batch.columns() {
             column.to_data().validate().map_err(|error| damaged(&self.path, &error))?;
@@ -297,29 +303,11 @@ impl Mapped {
         Ok(batch)
     }
 
-    /// The bytes of a message and of its buffers, each of which lies within.
-    fn block(&self, block: &Block) -> Result<Buffer, ArrowError> {
-        let out_of_bounds = || ArrowError::ParseError("a part lies beyond its end".into());
-        let size = |number: i64| usize::try_from(number).map_err(|_| out_of_bounds());
-        let (start, head) = (size(block.offset())?, size(block.metaDataLength().into())?);
-        let body = size(block.bodyLength())?;
-        let end = start.checked_add(head).and_then(|at| at.checked_add(body)).ok_or_else(out_of_bounds)?;
-        let head_bytes = self.data.get(start..start.saturating_add(head)).filter(|_| end <= self.data.len());
-        let head_bytes = head_bytes.ok_or_else(out_of_bounds)?;
-        // The message follows a marker and its length, or the length alone.
-        let skipped = if head_bytes.starts_with(&[0xff; 4]) { 8 } else { 4 };
-        let message = root_as_message(head_bytes.get(skipped..).ok_or_else(out_of_bounds)?)
-            .map_err(|error| ArrowError::ParseError(format!("its metadata: {error}")))?;
-        let batch = message.header_as_record_batch();
-        let batch =
-            batch.or_else(|| message.header_as_dictionary_batch().and_then(|dictionary| dictionary.data()));
-        for buffer in batch.and_then(|batch| batch.buffers()).iter().flatten() {
-            let end = size(buffer.offset())?.checked_add(size(buffer.length())?);
-            if end.is_none_or(|end| end > body) {
-                return Err(out_of_bounds());
-            }
-        }
-        Ok(self.data.slice_with_length(start, head + body))
+    /// The bytes of a message and of its buffers.
+    fn block(&self, block: &Block) -> Buffer {
+        let size = |number: i64| usize::try_from(number).unwrap_or(usize::MAX);
+        let length = size(block.metaDataLength().into()).saturating_add(size(block.bodyLength()));
+        self.data.slice_with_length(size(block.offset()), length)
     }
 }
 

@@ -10,12 +10,16 @@ use std::thread;
 use std::time::{Duration, SystemTime};
 
 use longshore_core::{Error, Result};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 use rusqlite::{Connection, OpenFlags};
 
 /// The time of a change is only told so exactly: a copy of a file that has changed within it could be of two states.
 const TICK: Duration = Duration::from_millis(50);
 /// How often a file is copied that changes meanwhile.
 const TRIES: usize = 100;
+
+/// What is escaped in the path of a URI.
+const NOT_OF_PATHS: AsciiSet = NON_ALPHANUMERIC.remove(b'/');
 
 /// Which file a copy is of.
 #[derive(Debug)]
@@ -82,7 +86,8 @@ fn copy(path: &Path) -> Result<Connection> {
     let failed = |error: rusqlite::Error| Error::operational(format!("the store's catalogue: {error}"));
     // SQLite reads it: a file that we closed would end the locks of its other connections.
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
-    let file = Connection::open_with_flags(format!("file:{}?immutable=1", encoded(path)), flags);
+    let uri = percent_encode(path.as_os_str().as_encoded_bytes(), &NOT_OF_PATHS);
+    let file = Connection::open_with_flags(format!("file:{uri}?immutable=1"), flags);
     let mut image =
         file.and_then(|mut file| file.serialize("main").map(|image| image.to_vec())).map_err(failed)?;
     // In memory there is no log (sqlite.org/c3ref/deserialize.html).
@@ -92,18 +97,4 @@ fn copy(path: &Path) -> Result<Connection> {
     let mut memory = Connection::open_in_memory().map_err(failed)?;
     memory.deserialize_read_exact("main", image.as_slice(), image.len(), true).map_err(failed)?;
     Ok(memory)
-}
-
-/// A path within a URI.
-fn encoded(path: &Path) -> String {
-    let bytes = path.as_os_str().as_encoded_bytes().iter();
-    bytes
-        .map(|byte| {
-            if byte.is_ascii_alphanumeric() || *byte == b'/' {
-                char::from(*byte).to_string()
-            } else {
-                format!("%{byte:02X}")
-            }
-        })
-        .collect()
 }

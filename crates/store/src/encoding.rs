@@ -4,18 +4,15 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{ByteArrayType, Decimal128Type, LargeUtf8Type, Utf8Type};
-use arrow_array::{
-    Array, ArrayRef, Decimal64Array, DictionaryArray, GenericByteArray, RecordBatch, UInt8Array, UInt64Array,
-};
+use arrow_array::types::{ByteArrayType, Decimal64Type, Decimal128Type, LargeUtf8Type, Utf8Type};
+use arrow_array::{Array, ArrayRef, DictionaryArray, GenericByteArray, RecordBatch, UInt8Array, UInt64Array};
 use arrow_schema::{DataType, Field, Schema};
 use arrow_select::take::take;
+use hashbrown::HashMap;
+use hashbrown::hash_map::Entry;
 
 /// The most digits of a decimal of 64 bits.
 const MOST_DIGITS: u8 = 18;
-
-/// The places of a table of up to 256 texts, as many as a byte tells apart.
-const SLOTS: usize = 1 << 10;
 
 /// The bytes of rows from which on they have a file of encoded columns: fewer are encoded in no time.
 pub(crate) const SMALLEST: usize = 1 << 20;
@@ -62,29 +59,13 @@ pub(crate) fn encoded_batch(batch: &RecordBatch) -> Option<RecordBatch> {
 }
 
 fn decimals(column: &ArrayRef, digits: u8, scale: i8) -> Option<ArrayRef> {
-    let column = column.as_primitive::<Decimal128Type>();
-    let mut fits = true;
-    let values: Vec<i64> = column
-        .values()
-        .iter()
-        .map(|value| {
-            #[expect(clippy::cast_possible_truncation, reason = "what does not fit is seen below")]
-            let narrow = *value as i64;
-            fits &= i128::from(narrow) == *value;
-            narrow
-        })
-        .collect();
-    // There is anything below a NULL.
-    let fits =
-        fits || (0..column.len()).all(|row| column.is_null(row) || i64::try_from(column.value(row)).is_ok());
-    let made = Decimal64Array::new(values.into(), column.nulls().cloned());
-    fits.then(|| made.with_precision_and_scale(digits, scale).ok())
-        .flatten()
-        .map(|made| Arc::new(made) as ArrayRef)
+    let narrow =
+        column.as_primitive::<Decimal128Type>().try_unary::<_, Decimal64Type, _>(i64::try_from).ok()?;
+    narrow.with_precision_and_scale(digits, scale).ok().map(|made| Arc::new(made) as ArrayRef)
 }
 
 fn dictionary<T: ByteArrayType>(column: &GenericByteArray<T>) -> Option<ArrayRef> {
-    let mut numbers = Numbers::new();
+    let mut numbers: HashMap<&[u8], u8> = HashMap::new();
     let mut firsts = Vec::new();
     let mut keys = Vec::with_capacity(column.len());
     for row in 0..column.len() {
@@ -92,61 +73,25 @@ fn dictionary<T: ByteArrayType>(column: &GenericByteArray<T>) -> Option<ArrayRef
             keys.push(0);
             continue;
         }
-        let number = numbers.number(column.value(row).as_ref())?;
-        if usize::from(number) == firsts.len() {
-            firsts.push(row as u64);
-        }
-        keys.push(number);
+        let next = numbers.len();
+        keys.push(match numbers.entry(column.value(row).as_ref()) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(new) => {
+                firsts.push(row as u64);
+                *new.insert(u8::try_from(next).ok()?)
+            }
+        });
     }
     let values = take(column, &UInt64Array::from(firsts), None).ok()?;
     let keys = UInt8Array::new(keys.into(), column.nulls().cloned());
     DictionaryArray::try_new(keys, values).ok().map(|made| Arc::new(made) as ArrayRef)
 }
 
-/// The numbers of texts, in the order in which they come: few enough that a small table finds each at once.
-struct Numbers<'a> {
-    /// One more than a text's number; 0 where there is none.
-    slots: [u16; SLOTS],
-    texts: Vec<&'a [u8]>,
-}
-
-impl<'a> Numbers<'a> {
-    fn new() -> Self {
-        Self { slots: [0; SLOTS], texts: Vec::new() }
-    }
-
-    /// A text's number; `None` where there are too many.
-    fn number(&mut self, text: &'a [u8]) -> Option<u8> {
-        let mut slot = Self::slot(text);
-        loop {
-            match self.slots[slot] {
-                0 => {
-                    let number = u8::try_from(self.texts.len()).ok()?;
-                    self.texts.push(text);
-                    self.slots[slot] = u16::from(number) + 1;
-                    return Some(number);
-                }
-                next if self.texts[usize::from(next) - 1] == text => return u8::try_from(next - 1).ok(),
-                _ => slot = (slot + 1) % SLOTS,
-            }
-        }
-    }
-
-    fn slot(text: &[u8]) -> usize {
-        let (first, last) = match (text.first_chunk(), text.last_chunk()) {
-            (Some(first), Some(last)) => (u64::from_le_bytes(*first), u64::from_le_bytes(*last)),
-            _ => (text.iter().fold(0, |word, byte| word << 8 | u64::from(*byte)), 0),
-        };
-        let mixed = (first ^ last.rotate_left(23) ^ text.len() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        usize::try_from(mixed >> (u64::BITS - SLOTS.ilog2())).unwrap_or_default()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::HashMap;
 
-    use arrow_array::types::{Decimal64Type, UInt8Type};
+    use arrow_array::types::UInt8Type;
     use arrow_array::{Decimal128Array, StringArray};
 
     use super::*;

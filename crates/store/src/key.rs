@@ -1,15 +1,27 @@
 //! Rows by their key: which are doubled, and which rows of another batch have the same.
 
+use std::iter;
+use std::mem;
+use std::ops::Range;
+use std::sync::Arc;
+
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type};
+use arrow_array::types::{
+    Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type, Float32Type, Float64Type,
+};
 use arrow_array::{Array, ArrayRef};
 use arrow_buffer::{NullBuffer, ScalarBuffer, i256};
-use arrow_schema::DataType;
+use arrow_cmp::{DynComparator, make_comparator};
+use arrow_schema::{DataType, SortOptions};
 use arrow_select::take::take;
+use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
 use longshore_core::{Error, Kind, Result};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::statistics::{ColumnStatistics, Texts, stored, to_hex};
+use crate::predicate::first;
+use crate::statistics::{ColumnStatistics, Texts, stored};
+use crate::transaction::internal;
 
 /// Rows that are hashed at a time: their hashes stay in the processor's nearest cache.
 const BLOCK: usize = 1024;
@@ -18,15 +30,17 @@ const BLOCK: usize = 1024;
 const SEED: u64 = 0x243f_6a88_85a3_08d3;
 const FACTOR: u64 = 0xb7e1_5162_8aed_2a6b;
 
+/// Rows that are hashed in the time in which one is looked for in a sorted column, at the least.
+const SEARCH: usize = 64;
+
 /// Characters of a key in an error.
 const SHOWN: usize = 80;
 
 /// The keys of some rows.
 pub(crate) struct Keys {
     rows: Rows,
-    /// Slots for twice as many rows or more, by the first bits of their hashes or behind: a row, counted from 1,
-    /// below the last bits of its hash. Of rows with one key, the last.
-    slots: Vec<u64>,
+    /// The hashes of keys, each with the last row that has it.
+    slots: HashTable<(u64, u32)>,
     /// A bit for what the hashes that are in `slots` begin with: it tells most others apart without a look there.
     filter: Vec<u64>,
     /// The rows whose key a later row has too.
@@ -38,44 +52,31 @@ impl Keys {
     /// Takes rows by their key columns. A row with a NULL among them has no key, and equals none.
     pub(crate) fn of(columns: &[ArrayRef]) -> Result<Self> {
         let rows = Rows::of(columns)?;
-        let slots = vec![0; (rows.count * 2).next_power_of_two().max(2)];
+        let slots = HashTable::with_capacity(rows.count);
         let filter = vec![0; (rows.count / 2).next_power_of_two().clamp(1 << 10, 1 << 17)];
         let mut keys = Self { rows, slots, filter, replaced: Vec::new(), doubled: None };
+        let comparators = keys.rows.comparators(&keys.rows)?;
         let mut hashes = [0; BLOCK];
-        for start in (0..keys.rows.count).step_by(BLOCK) {
-            for (hash, row) in keys.rows.hash(start, &mut hashes).iter().zip(start..) {
+        for block in blocks(0..keys.rows.count) {
+            for (hash, row) in keys.rows.hash(&block, &mut hashes).iter().zip(block) {
                 if keys.rows.has_key(row) {
-                    keys.insert(*hash, row);
+                    keys.insert(*hash, row, &comparators);
                 }
             }
         }
         Ok(keys)
     }
 
-    fn insert(&mut self, hash: u64, row: usize) {
+    fn insert(&mut self, hash: u64, row: usize, comparators: &[DynComparator]) {
         let (word, bit) = bit_of(hash, self.filter.len());
         self.filter[word] |= bit;
-        let (slot, other) = self.slot(hash, &self.rows, row);
-        if let Some(other) = other {
-            self.replaced.push(narrow(other));
-            self.doubled.get_or_insert((other, row));
-        }
-        self.slots[slot] = hash << 32 | u64::from(narrow(row) + 1);
-    }
-
-    /// The slot of a row's key, and our row in it.
-    fn slot(&self, hash: u64, rows: &Rows, row: usize) -> (usize, Option<usize>) {
-        let mut slot = first_bits(hash, self.slots.len());
-        loop {
-            let entry = self.slots[slot];
-            if entry == 0 {
-                return (slot, None);
+        match self.slots.entry(hash, has_key_of(hash, row, comparators), |(hash, _)| *hash) {
+            Entry::Occupied(mut known) => {
+                let before = mem::replace(&mut known.get_mut().1, narrow(row));
+                self.replaced.push(before);
+                self.doubled.get_or_insert((before as usize, row));
             }
-            let ours = index(entry & u64::from(u32::MAX)) - 1;
-            if entry >> 32 == hash & u64::from(u32::MAX) && self.rows.equal(ours, rows, row) {
-                return (slot, Some(ours));
-            }
-            slot = (slot + 1) & (self.slots.len() - 1);
+            Entry::Vacant(new) => drop(new.insert((hash, narrow(row)))),
         }
     }
 
@@ -94,25 +95,47 @@ impl Keys {
     }
 
     /// The rows of other columns that have one of these keys, in order, each with the last of our rows with that key.
-    pub(crate) fn find(&self, columns: &[ArrayRef]) -> Result<Vec<(u32, u32)>> {
+    /// One of the columns may be `sorted`.
+    pub(crate) fn find(&self, columns: &[ArrayRef], sorted: Option<usize>) -> Result<Vec<(u32, u32)>> {
         let others = Rows::of(columns)?;
-        if !others.have_types_of(&self.rows) {
-            return Err(Error::internal("keys were compared with columns of other types"));
-        }
+        let comparators = self.rows.comparators(&others)?;
+        let sorted =
+            sorted.and_then(|at| comparators.get(at)).filter(|_| self.rows.count * SEARCH < others.count);
+        let candidates = match sorted {
+            Some(compare) => self.candidates(&others, compare),
+            None => iter::once(0..others.count).collect(),
+        };
         let mut found = Vec::new();
         let mut hashes = [0; BLOCK];
-        for start in (0..others.count).step_by(BLOCK) {
-            for (&hash, row) in others.hash(start, &mut hashes).iter().zip(start..) {
+        for block in candidates.into_iter().flat_map(blocks) {
+            for (&hash, row) in others.hash(&block, &mut hashes).iter().zip(block) {
                 let (word, bit) = bit_of(hash, self.filter.len());
                 if self.filter[word] & bit != 0
                     && others.has_key(row)
-                    && let (_, Some(ours)) = self.slot(hash, &others, row)
+                    && let Some((_, ours)) = self.slots.find(hash, has_key_of(hash, row, &comparators))
                 {
-                    found.push((narrow(row), narrow(ours)));
+                    found.push((narrow(row), *ours));
                 }
             }
         }
         Ok(found)
+    }
+
+    /// The rows that have in a sorted column what one of our keys has there.
+    fn candidates(&self, others: &Rows, compare: &DynComparator) -> Vec<Range<usize>> {
+        let range = |ours: usize| {
+            let start = first(0..others.count, |row| compare(ours, row).is_le());
+            start..first(start..others.count, |row| compare(ours, row).is_lt())
+        };
+        let mut ranges: Vec<_> = (0..self.rows.count)
+            .filter(|ours| self.rows.has_key(*ours))
+            .map(range)
+            .filter(|rows| !rows.is_empty())
+            .collect();
+        // Keys that are equal there have the same rows, and others have others.
+        ranges.sort_unstable_by_key(|rows| rows.start);
+        ranges.dedup();
+        ranges
     }
 
     /// What is known of a key column, to compare with what is known of a chunk's.
@@ -128,6 +151,13 @@ impl Keys {
             Some(_) => text.chars().take(SHOWN - 1).chain(['…']).collect(),
             None => text,
         }
+    }
+}
+
+/// Whether one of our rows has the key of a row that is compared with ours.
+fn has_key_of(hash: u64, row: usize, comparators: &[DynComparator]) -> impl Fn(&(u64, u32)) -> bool {
+    move |(known, ours)| {
+        *known == hash && comparators.iter().all(|compare| compare(*ours as usize, row).is_eq())
     }
 }
 
@@ -156,10 +186,12 @@ impl Rows {
         Ok(Self { columns, cells, nulls, count })
     }
 
-    fn have_types_of(&self, other: &Self) -> bool {
-        let types =
-            |rows: &Self| rows.columns.iter().map(|column| column.data_type().clone()).collect::<Vec<_>>();
-        types(self) == types(other)
+    /// What compares each of our columns with another's.
+    fn comparators(&self, others: &Self) -> Result<Vec<DynComparator>> {
+        let columns = self.columns.iter().zip(&others.columns);
+        let comparator =
+            |(ours, other): (&ArrayRef, &ArrayRef)| make_comparator(ours, other, SortOptions::default());
+        columns.map(comparator).collect::<Result<_, _>>().map_err(internal)
     }
 
     fn has_key(&self, row: usize) -> bool {
@@ -167,15 +199,11 @@ impl Rows {
     }
 
     /// The hashes of a block's rows.
-    fn hash<'a>(&self, start: usize, hashes: &'a mut [u64; BLOCK]) -> &'a [u64] {
-        let hashes = &mut hashes[..BLOCK.min(self.count - start)];
+    fn hash<'a>(&self, block: &Range<usize>, hashes: &'a mut [u64; BLOCK]) -> &'a [u64] {
+        let hashes = &mut hashes[..block.len()];
         hashes.fill(SEED);
-        self.cells.iter().for_each(|cells| cells.mix_into(start, hashes));
+        self.cells.iter().for_each(|cells| cells.mix_into(block.start, hashes));
         hashes
-    }
-
-    fn equal(&self, row: usize, other: &Self, other_row: usize) -> bool {
-        self.cells.iter().zip(&other.cells).all(|(cells, others)| cells.equal(row, others, other_row))
     }
 }
 
@@ -192,24 +220,18 @@ enum Cells {
 
 impl Cells {
     fn of(column: &ArrayRef) -> Result<Self> {
-        use DataType::{Boolean, Date32, Date64, Decimal32, Decimal64, Duration, Int8, Int16, Int32, Int64};
-        use DataType::{Time32, Time64, Timestamp, UInt8, UInt16, UInt32, UInt64};
+        use DataType::{Boolean, Date32, Date64, Decimal32, Decimal64, Duration, Float32, Float64, Int8};
+        use DataType::{Int16, Int32, Int64, Time32, Time64, Timestamp, UInt8, UInt16, UInt32, UInt64};
         Ok(match column.data_type() {
             Boolean => Self::Byte(column.as_boolean().values().iter().map(u8::from).collect()),
             Int8 | UInt8 => Self::Byte(stored(column)),
             Int16 | UInt16 => Self::Short(stored(column)),
-            Int32 | UInt32 | Date32 | Time32(_) | Decimal32(..) => Self::Word(stored(column)),
-            Int64 | UInt64 | Date64 | Time64(_) | Timestamp(..) | Duration(_) | Decimal64(..) => {
+            Int32 | UInt32 | Float32 | Date32 | Time32(_) | Decimal32(..) => Self::Word(stored(column)),
+            Int64 | UInt64 | Float64 | Date64 | Time64(_) | Timestamp(..) | Duration(_) | Decimal64(..) => {
                 Self::Long(stored(column))
             }
             DataType::Decimal128(..) => Self::Wide(stored(column)),
             DataType::Decimal256(..) => Self::Huge(stored(column)),
-            DataType::Float32 => {
-                Self::Word(stored(column).iter().map(|value| one_zero_f32(*value)).collect())
-            }
-            DataType::Float64 => {
-                Self::Long(stored(column).iter().map(|value| one_zero_f64(*value)).collect())
-            }
             _ => Self::Bytes(texts(column)?),
         })
     }
@@ -231,26 +253,24 @@ impl Cells {
             }
         }
     }
-
-    fn equal(&self, row: usize, other: &Self, other_row: usize) -> bool {
-        match (self, other) {
-            (Self::Byte(left), Self::Byte(right)) => left[row] == right[other_row],
-            (Self::Short(left), Self::Short(right)) => left[row] == right[other_row],
-            (Self::Word(left), Self::Word(right)) => left[row] == right[other_row],
-            (Self::Long(left), Self::Long(right)) => left[row] == right[other_row],
-            (Self::Wide(left), Self::Wide(right)) => left[row] == right[other_row],
-            (Self::Huge(left), Self::Huge(right)) => left[row] == right[other_row],
-            (Self::Bytes(left), Self::Bytes(right)) => left.bytes(row) == right.bytes(other_row),
-            _ => false,
-        }
-    }
 }
 
-/// A dictionary's values, row by row; any other column as it is.
+/// A column whose equal values have equal bits: a dictionary's row by row, floats with one zero and one NaN.
 fn plain(column: &ArrayRef) -> Result<ArrayRef> {
-    let Some(dictionary) = column.as_any_dictionary_opt() else { return Ok(column.clone()) };
-    take(dictionary.values(), dictionary.keys(), None)
-        .map_err(|error| Error::internal(format!("a dictionary's values cannot be taken: {error}")))
+    if let Some(dictionary) = column.as_any_dictionary_opt() {
+        return plain(&take(dictionary.values(), dictionary.keys(), None).map_err(internal)?);
+    }
+    if let Some(floats) = column.as_primitive_opt::<Float64Type>() {
+        return Ok(Arc::new(
+            floats.unary::<_, Float64Type>(|value| if value.is_nan() { f64::NAN } else { value + 0.0 }),
+        ));
+    }
+    if let Some(floats) = column.as_primitive_opt::<Float32Type>() {
+        return Ok(Arc::new(
+            floats.unary::<_, Float32Type>(|value| if value.is_nan() { f32::NAN } else { value + 0.0 }),
+        ));
+    }
+    Ok(column.clone())
 }
 
 fn texts(column: &ArrayRef) -> Result<Box<dyn Texts + Send + Sync>> {
@@ -266,13 +286,10 @@ fn texts(column: &ArrayRef) -> Result<Box<dyn Texts + Send + Sync>> {
     })
 }
 
-/// All of the floats that are equal, and all that are no number, with the bits of one of them.
-fn one_zero_f32(value: f32) -> u32 {
-    if value.is_nan() { f32::NAN.to_bits() } else { (value + 0.0).to_bits() }
-}
-
-fn one_zero_f64(value: f64) -> u64 {
-    if value.is_nan() { f64::NAN.to_bits() } else { (value + 0.0).to_bits() }
+/// The rows of a range, in blocks.
+fn blocks(rows: Range<usize>) -> impl Iterator<Item = Range<usize>> {
+    let end = rows.end;
+    rows.step_by(BLOCK).map(move |start| start..end.min(start + BLOCK))
 }
 
 fn mix_all<T>(values: &[T], hashes: &mut [u64], bits: impl Fn(&T) -> u64) {
@@ -323,23 +340,23 @@ fn shown(column: &ArrayRef, row: usize) -> String {
     if column.is_null(row) {
         return "NULL".into();
     }
-    let text = |text: &str| format!("'{}'", text.chars().take(SHOWN).collect::<String>());
-    match column.data_type() {
-        DataType::Utf8 => text(column.as_string::<i32>().value(row)),
-        DataType::LargeUtf8 => text(column.as_string::<i64>().value(row)),
-        DataType::Utf8View => text(column.as_string_view().value(row)),
+    let value = match column.data_type() {
         DataType::Decimal32(..) => column.as_primitive::<Decimal32Type>().value_as_string(row),
         DataType::Decimal64(..) => column.as_primitive::<Decimal64Type>().value_as_string(row),
         DataType::Decimal128(..) => column.as_primitive::<Decimal128Type>().value_as_string(row),
         DataType::Decimal256(..) => column.as_primitive::<Decimal256Type>().value_as_string(row),
-        _ => texts(column).map_or_else(
-            // Arrow's own text of one value: the array's name, a bracket, and then it.
-            |_| {
-                let text = format!("{:?}", column.slice(row, 1));
-                text.lines().nth(2).unwrap_or_default().trim().trim_end_matches(',').into()
-            },
-            |texts| format!("x'{}'", to_hex(&texts.bytes(row)[..texts.bytes(row).len().min(SHOWN)])),
-        ),
+        // Arrow's own text of one value: the array's name, a bracket, and then it.
+        _ => format!("{:?}", column.slice(row, 1)).lines().nth(2).unwrap_or_default().trim().to_owned(),
+    };
+    match (column.data_type(), texts(column)) {
+        (DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View, Ok(texts)) => {
+            format!("'{}'", String::from_utf8_lossy(texts.bytes(row)))
+        }
+        (_, Ok(texts)) => {
+            texts.bytes(row).iter().take(SHOWN).fold("x'".into(), |text, byte| format!("{text}{byte:02x}"))
+                + "'"
+        }
+        (_, Err(_)) => value.trim_end_matches(',').to_owned(),
     }
 }
 
@@ -369,7 +386,7 @@ mod tests {
     /// The rows of a column with a first row's key, by themselves.
     fn like_first(array: impl Array + 'static) -> Vec<u32> {
         let column = column(array);
-        let found = of(&[column.slice(0, 1)]).find(&[column]).unwrap();
+        let found = of(&[column.slice(0, 1)]).find(&[column], None).unwrap();
         found.into_iter().map(|(row, _)| row).collect()
     }
 
@@ -378,7 +395,7 @@ mod tests {
         let keys = of(&[ints(vec![Some(1), Some(2), None, Some(1), None, Some(2), Some(1)])]);
         assert_eq!(keys.doubled(), Some((0, 3)));
         assert_eq!(keys.last_rows(), [2, 4, 5, 6]);
-        let found = keys.find(&[ints(vec![Some(2), None, Some(3), Some(1), Some(2)])]).unwrap();
+        let found = keys.find(&[ints(vec![Some(2), None, Some(3), Some(1), Some(2)])], None).unwrap();
         assert_eq!(found, [(0, 5), (3, 6), (4, 5)]);
     }
 
@@ -388,18 +405,39 @@ mod tests {
         let keys = of(&[ints(vec![Some(1), Some(1), Some(2), Some(1)]), names.clone()]);
         assert_eq!(keys.doubled(), None);
         assert_eq!(keys.last_rows(), [0, 1, 2, 3]);
-        let found = keys.find(&[ints(vec![Some(2), Some(1), None, Some(1)]), names]).unwrap();
+        let found = keys.find(&[ints(vec![Some(2), Some(1), None, Some(1)]), names], None).unwrap();
         assert_eq!(found, [(0, 2), (1, 1)]);
         let known = keys.bounds(0);
         assert_eq!((known.nulls, known.bounds), (0, Some((Bound::Int(1), Bound::Int(2)))));
     }
 
     #[test]
+    fn a_sorted_column_is_searched() {
+        let theirs = |count: i64| ints((0..count).map(|row| Some(row / 3 - 5)).collect());
+        let numbers = |count: i64| ints((0..count).map(|row| Some(row % 3)).collect());
+        // NULL has no place in it; -6 and 10 000 are before and after it, and two keys share a value.
+        let first = ints(vec![Some(7), None, Some(-6), Some(-5), Some(7), Some(10_000), Some(994), Some(0)]);
+        let second = ints(vec![Some(2), Some(0), Some(0), Some(0), Some(0), Some(0), Some(2), Some(9)]);
+        let keys = of(&[first, second]);
+        let columns = [theirs(3_000), numbers(3_000)];
+        let found = keys.find(&columns, Some(0)).unwrap();
+        assert_eq!(found, [(0, 3), (36, 4), (38, 0), (2999, 6)]);
+        assert_eq!(found, keys.find(&columns, None).unwrap());
+        // As where all rows are one value's.
+        let one = of(&[ints(vec![Some(4)])]);
+        let all = ints(vec![Some(4); 3 * BLOCK + 1]);
+        assert_eq!(one.find(std::slice::from_ref(&all), Some(0)).unwrap().len(), all.len());
+        let floats = of(&[column(Float64Array::from(vec![0.0]))]);
+        let zeros: Vec<f64> = (0..200).map(|row| if row % 2 == 0 { 0.0 } else { -0.0 }).collect();
+        assert_eq!(floats.find(&[column(Float64Array::from(zeros))], Some(0)).unwrap().len(), 200);
+    }
+
+    #[test]
     fn there_may_be_no_rows() {
         let keys = of(&[ints(vec![])]);
         assert_eq!((keys.doubled(), keys.last_rows()), (None, vec![]));
-        assert_eq!(keys.find(&[ints(vec![Some(0), Some(1)])]).unwrap(), []);
-        assert_eq!(of(&[ints(vec![Some(0)])]).find(&[ints(vec![])]).unwrap(), []);
+        assert_eq!(keys.find(&[ints(vec![Some(0), Some(1)])], None).unwrap(), []);
+        assert_eq!(of(&[ints(vec![Some(0)])]).find(&[ints(vec![])], None).unwrap(), []);
     }
 
     #[test]
@@ -440,8 +478,11 @@ mod tests {
         assert_eq!(refused(column(list)).kind(), Kind::NotSupported);
         assert_eq!(refused(column(NullArray::new(1))).kind(), Kind::NotSupported);
         let keys = of(&[ints(vec![Some(1)])]);
-        assert_eq!(keys.find(&[column(UInt64Array::from(vec![1]))]).unwrap_err().kind(), Kind::Internal);
-        assert_eq!(keys.find(&[]).unwrap_err().kind(), Kind::Internal);
+        assert_eq!(
+            keys.find(&[column(UInt64Array::from(vec![1]))], None).unwrap_err().kind(),
+            Kind::Internal
+        );
+        assert_eq!(keys.find(&[], None).unwrap_err().kind(), Kind::Internal);
         let uneven = [ints(vec![Some(1)]), ints(vec![])];
         assert_eq!(Keys::of(&uneven).err().unwrap().kind(), Kind::Internal);
     }
@@ -501,7 +542,7 @@ mod tests {
                 .zip(0..)
                 .filter_map(|(key, row)| Some((row, *last.get(key.as_ref()?)?)))
                 .collect();
-            assert_eq!(keys.find(&other_columns).unwrap(), expected);
+            assert_eq!(keys.find(&other_columns, None).unwrap(), expected);
             let expected: Vec<u32> = ours
                 .iter()
                 .zip(0..)

@@ -14,7 +14,7 @@ use longshore_core::{Error, Result};
 
 use crate::chunk::{self, ChunkFile, encoded_name, field_id};
 use crate::encoding::{SMALLEST, encoded_batch};
-use crate::statistics::{ColumnStatistics, to_json};
+use crate::statistics::ColumnStatistics;
 
 /// The bytes of a full chunk: few enough to hold and to copy, enough that a table of many gigabytes has few of them.
 pub(crate) const FULL: usize = 64 << 20;
@@ -95,35 +95,34 @@ impl Loader {
 fn write(directory: &Path, name: String, batch: &RecordBatch) -> Result<ChunkFile> {
     let rows = u32::try_from(batch.num_rows()).map_err(|_| Error::internal("a chunk of too many rows"))?;
     let ((bytes, checksum), statistics, encoded) = thread::scope(|scope| {
-        let aside = scope.spawn(|| (described(batch), write_encoded(directory, &name, batch)));
+        let aside = scope.spawn(|| {
+            // Fewer rows are encoded in no time, whenever they are read.
+            let encoded = if size(batch) < SMALLEST { None } else { encoded_batch(batch) };
+            let path = directory.join(encoded_name(&name));
+            (described(batch, encoded.as_ref()), encoded.map(|batch| chunk::write(&path, &batch)).transpose())
+        });
         let written = chunk::write(&directory.join(&name), batch)?;
         let (statistics, encoded) =
             aside.join().map_err(|_| Error::internal("a column cannot be described"))?;
         Ok::<_, Error>((written, statistics, encoded?))
     })?;
-    let file = ChunkFile::new(name, rows, bytes, checksum, statistics);
+    let file = ChunkFile::new(name, rows, bytes, checksum, statistics?);
     Ok(match encoded {
         Some((bytes, checksum)) => file.with_encoded(bytes, checksum),
         None => file,
     })
 }
 
-fn described(batch: &RecordBatch) -> String {
-    let columns = batch
-        .schema()
-        .fields()
-        .iter()
-        .zip(batch.columns())
-        .filter_map(|(field, column)| Some((field_id(field)?, ColumnStatistics::of(column))))
-        .collect::<BTreeMap<_, _>>();
-    to_json(&columns)
-}
-
-fn write_encoded(directory: &Path, name: &str, batch: &RecordBatch) -> Result<Option<(u64, u64)>> {
-    if size(batch) < SMALLEST {
-        return Ok(None);
+/// What is known of each column's values, by its field's number: they are soonest looked at where they are encoded.
+fn described(batch: &RecordBatch, encoded: Option<&RecordBatch>) -> Result<String> {
+    let mut columns: BTreeMap<i32, &ArrayRef> = BTreeMap::new();
+    for batch in [Some(batch), encoded].into_iter().flatten() {
+        let fields = batch.schema_ref().fields().iter().zip(batch.columns());
+        columns.extend(fields.filter_map(|(field, column)| Some((field_id(field)?, column))));
     }
-    encoded_batch(batch).map(|batch| chunk::write(&directory.join(encoded_name(name)), &batch)).transpose()
+    let known: BTreeMap<i32, _> =
+        columns.into_iter().map(|(id, column)| (id, ColumnStatistics::of(column))).collect();
+    serde_json::to_string(&known).map_err(|error| Error::internal(error.to_string()))
 }
 
 /// One batch of all rows; each as it is where their dictionaries have too many values together.

@@ -183,19 +183,11 @@ const SHARED: [(u64, &str); 8] = [
 
 /// Refuses a directory on a network's file system.
 pub(crate) fn refuse_network(root: &Path) -> Result<()> {
-    let file =
-        File::open(root).map_err(|error| Error::operational(format!("{}: {error}", root.display())))?;
-    let mut system = std::mem::MaybeUninit::<libc::statfs>::zeroed();
-    // SAFETY: the descriptor is open, and the kernel fills one `statfs`, whose every bit pattern is a value.
-    let system = unsafe {
-        if libc::fstatfs(file.as_raw_fd(), system.as_mut_ptr()) != 0 {
-            let error = io::Error::last_os_error();
-            return Err(Error::operational(format!("{}: {error}", root.display())));
-        }
-        system.assume_init()
-    };
+    let failed = |error: &dyn std::fmt::Display| Error::operational(format!("{}: {error}", root.display()));
+    let file = File::open(root).map_err(|error| failed(&error))?;
+    let system = nix::sys::statfs::fstatfs(&file).map_err(|error| failed(&error))?;
     #[allow(clippy::cast_sign_loss, clippy::cast_possible_truncation, clippy::unnecessary_cast)]
-    let kind = u64::from(system.f_type as u32);
+    let kind = u64::from(system.filesystem_type().0 as u32);
     let Some((_, name)) = SHARED.iter().find(|(magic, _)| *magic == kind) else { return Ok(()) };
     Err(Error::operational(format!("{} is on a network's file system, {name}", root.display()))
         .with_hint("keep a store on a disk of this machine: locks and maps over a network may be lost"))

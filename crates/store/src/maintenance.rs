@@ -27,15 +27,12 @@ impl Store {
             catalogue.forget(oldest, &read)
         })?;
         drop(forgetting);
-        self.remove_unknown()
+        self.remove_garbage()
     }
 
-    /// Removes the files that no version has, unless a transaction is making some: they are what a crash has left.
-    pub(crate) fn remove_garbage(&self) -> Result<()> {
-        self.remove_unknown().map(drop)
-    }
-
-    fn remove_unknown(&self) -> Result<(u64, u64)> {
+    /// Removes the files that no version has, unless a transaction is making some: they are what a crash has left. Gives how many
+    /// files and bytes.
+    pub(crate) fn remove_garbage(&self) -> Result<(u64, u64)> {
         // Who begins to write waits until this is done.
         let Some(_alone) = self.0.locks.without_writers()? else { return Ok((0, 0)) };
         let known = self.0.with(|catalogue| catalogue.files())?;

@@ -203,7 +203,7 @@ fn rescale(unscaled: i128, power: i32) -> Option<(i128, i128)> {
 }
 
 /// The first row from which on something is so, or the end.
-fn first(rows: Range<usize>, is_so: impl Fn(usize) -> bool) -> usize {
+pub(crate) fn first(rows: Range<usize>, is_so: impl Fn(usize) -> bool) -> usize {
     let Range { mut start, mut end } = rows;
     while start < end {
         let middle = start.midpoint(end);

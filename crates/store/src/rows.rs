@@ -47,11 +47,11 @@ impl Transaction {
         rows: &mut Rows<'_>,
         operation: Operation,
     ) -> Result<u64> {
-        let mut table = self.edited(name)?;
-        let count = self.add(&mut table, schema, rows)?;
-        self.fold_chunks(&mut table)?;
-        self.change(table, operation, count);
-        Ok(count)
+        self.begin_append(name, schema)?;
+        for batch in rows {
+            self.push(&batch?)?;
+        }
+        self.end_append(operation)
     }
 
     /// Replaces the rows of the same keys, and adds the others. Of rows with one key, the last counts. Gives the rows' number.
@@ -107,7 +107,7 @@ impl Transaction {
         } else {
             batch.clone()
         };
-        let files = self.write(table, &mut std::iter::once(Ok(batch)))?;
+        let files = self.write(&table.schema, full(table), &mut std::iter::once(Ok(batch)))?;
         add_files(table, files);
         Ok(())
     }
@@ -130,8 +130,11 @@ impl Transaction {
     ) -> Result<u64> {
         let mut table = self.edited(name)?;
         let count = self.remove(&mut table, positions)?;
-        self.add(&mut table, schema, rows)?;
-        self.fold_chunks(&mut table)?;
+        self.start_adding(table, schema)?;
+        for batch in rows {
+            self.push(&batch?)?;
+        }
+        let (table, _) = self.end_adding()?;
         self.change(table, "update", count);
         Ok(count)
     }
@@ -160,68 +163,51 @@ impl Transaction {
         Ok(())
     }
 
-    fn add(&mut self, table: &mut Table, schema: &SchemaRef, rows: &mut Rows<'_>) -> Result<u64> {
-        let mut adding = self.adding(table, schema)?;
-        for batch in rows {
-            self.push_to(&mut adding, table, &batch?)?;
-        }
-        self.end_adding(adding, table)
-    }
-
-    fn adding(&mut self, table: &Table, schema: &SchemaRef) -> Result<Adding> {
-        let loader = self.loader(&table.schema, full(table))?;
-        Ok(Adding {
-            columns: Columns::of(table, schema)?,
-            loader,
-            keys: vec![Vec::new(); table.key.len()],
-            count: 0,
-        })
-    }
-
-    fn push_to(&mut self, adding: &mut Adding, table: &Table, batch: &RecordBatch) -> Result<()> {
-        self.deadline.check()?;
-        let batch = adding.columns.of_batch(batch, adding.count)?;
-        adding.count += batch.num_rows() as u64;
-        for (key, column) in adding.keys.iter_mut().zip(key_columns(table, &batch)?) {
-            key.push(column);
-        }
-        adding.loader.push(&batch, &mut self.made)
-    }
-
-    fn end_adding(&mut self, adding: Adding, table: &mut Table) -> Result<u64> {
-        let files = adding.loader.finish(&mut self.made)?;
-        if !table.key.is_empty() && adding.count > 0 {
-            self.refuse_doubled(table, &adding.keys)?;
-        }
-        add_files(table, files);
-        Ok(adding.count)
-    }
-
     /// Begins to add rows that come bit by bit, with `push` and `end_append`: they go into as few files as if they came at once.
     pub fn begin_append(&mut self, name: &str, schema: &SchemaRef) -> Result<()> {
         let table = self.edited(name)?;
-        let adding = self.adding(&table, schema)?;
-        self.appending = Some((table, adding));
+        self.start_adding(table, schema)
+    }
+
+    fn start_adding(&mut self, table: Table, schema: &SchemaRef) -> Result<()> {
+        let loader = self.loader(&table.schema, full(&table))?;
+        let (columns, keys) = (Columns::of(&table, schema)?, vec![Vec::new(); table.key.len()]);
+        self.appending = Some(Adding { table, columns, loader, keys, count: 0 });
         Ok(())
     }
 
     /// Adds some of them; after an error, the transaction can only be undone.
     pub fn push(&mut self, batch: &RecordBatch) -> Result<()> {
-        let (table, mut adding) = self.appending.take().ok_or_else(not_begun)?;
-        self.push_to(&mut adding, &table, batch)?;
-        self.appending = Some((table, adding));
+        let mut adding = self.appending.take().ok_or_else(not_begun)?;
+        self.deadline.check()?;
+        let batch = adding.columns.of_batch(batch, adding.count)?;
+        adding.count += batch.num_rows() as u64;
+        for (key, column) in adding.keys.iter_mut().zip(key_columns(&adding.table, &batch)?) {
+            key.push(column);
+        }
+        adding.loader.push(&batch, &mut self.made)?;
+        self.appending = Some(adding);
         Ok(())
     }
 
     /// Ends it. Gives the rows' number.
     pub fn end_append(&mut self, operation: Operation) -> Result<u64> {
-        let (mut table, adding) = self.appending.take().ok_or_else(not_begun)?;
-        let count = self.end_adding(adding, &mut table)?;
+        let (table, count) = self.end_adding()?;
         if count > 0 {
-            self.fold_chunks(&mut table)?;
             self.change(table, operation, count);
         }
         Ok(count)
+    }
+
+    fn end_adding(&mut self) -> Result<(Table, u64)> {
+        let Adding { mut table, loader, keys, count, .. } = self.appending.take().ok_or_else(not_begun)?;
+        let files = loader.finish(&mut self.made)?;
+        if !table.key.is_empty() && count > 0 {
+            self.refuse_doubled(&table, &keys)?;
+        }
+        add_files(&mut table, files);
+        self.fold_chunks(&mut table)?;
+        Ok((table, count))
     }
 
     /// Refuses rows with a key that another of them has, or one of the table's.
@@ -270,16 +256,17 @@ impl Transaction {
                 break;
             }
             self.deadline.check()?;
-            let mut may_have = true;
-            for (field, bounds) in schema.fields().iter().zip(&bounds) {
+            let (mut may_have, mut sorted) = (true, None);
+            for (at, (field, bounds)) in schema.fields().iter().zip(&bounds).enumerate() {
                 let statistics = field_id(field).map(|id| chunk.file.statistics(id)).transpose()?.flatten();
                 may_have &= statistics.is_none_or(|statistics| overlap(statistics, bounds));
+                sorted = sorted.or_else(|| statistics.filter(|known| known.is_sorted).map(|_| at));
             }
             if may_have {
                 let mapped = Mapped::open(self.shared.data(), &chunk.file, false)?;
                 let batch = mapped.batch(&schema)?;
                 batch.columns().iter().try_for_each(|column| mapped.validate_column(column))?;
-                let rows = keys.find(batch.columns())?.into_iter();
+                let rows = keys.find(batch.columns(), sorted)?.into_iter();
                 found.extend(
                     rows.filter(|(row, _)| chunk.deleted.binary_search(row).is_err())
                         .map(|(row, key)| (at, row, key)),
@@ -369,7 +356,9 @@ impl Transaction {
     /// Writes chunks that follow each other again, in chunks of about `full` bytes.
     fn rewrite(&mut self, table: &mut Table, chunks: Range<usize>, full: u64) -> Result<()> {
         let order = table.chunks[chunks.start].order;
-        let files = self.copied(table, chunks.clone(), full)?;
+        let part = Table { chunks: table.chunks[chunks.clone()].to_vec(), ..table.clone() };
+        let wanted = Wanted { verified: true, ..Wanted::default() };
+        let files = self.write(&table.schema, full, &mut part.scan(self.shared.data(), None, &wanted)?)?;
         // The last ones have all the room that there is.
         let step = if chunks.end == table.chunks.len() { GAP } else { 1 };
         let new: Vec<Chunk> = files
@@ -382,24 +371,8 @@ impl Transaction {
         Ok(())
     }
 
-    /// New files with the rows of chunks that are not deleted.
-    fn copied(&mut self, table: &Table, chunks: Range<usize>, full: u64) -> Result<Vec<Arc<ChunkFile>>> {
-        let part = Table { chunks: table.chunks[chunks].to_vec(), ..table.clone() };
-        let mut scan =
-            part.scan(self.shared.data(), None, &Wanted { verified: true, ..Wanted::default() })?;
-        self.write_files(&table.schema, full, &mut scan)
-    }
-
-    fn write(&mut self, table: &Table, rows: &mut Rows<'_>) -> Result<Vec<Arc<ChunkFile>>> {
-        self.write_files(&table.schema, full(table), rows)
-    }
-
-    fn write_files(
-        &mut self,
-        schema: &SchemaRef,
-        full: u64,
-        rows: &mut Rows<'_>,
-    ) -> Result<Vec<Arc<ChunkFile>>> {
+    /// New files of about `full` bytes.
+    fn write(&mut self, schema: &SchemaRef, full: u64, rows: &mut Rows<'_>) -> Result<Vec<Arc<ChunkFile>>> {
         let mut loader = self.loader(schema, full)?;
         for batch in rows {
             loader.push(&batch?, &mut self.made)?;
@@ -419,6 +392,7 @@ impl Transaction {
 
 /// Rows on their way into a table.
 pub(crate) struct Adding {
+    table: Table,
     columns: Columns,
     loader: Loader,
     /// Of each column of the key, its parts.

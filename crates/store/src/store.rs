@@ -34,7 +34,8 @@ pub(crate) struct Shared {
     pub(crate) locks: Locks,
     catalogue: Mutex<Catalogue>,
     pub(crate) kept: Kept,
-    process: Process,
+    /// Which has opened it.
+    pub(crate) process: Process,
     /// After a commit of which it is not known whether the log has it: keeps the files that it names.
     broken: Mutex<Option<Vec<Guard>>>,
 }
@@ -124,11 +125,6 @@ impl Shared {
         *locked(&self.broken) = Some(writing.into_iter().collect());
     }
 
-    /// Whether this process has opened it.
-    pub(crate) fn is_own(&self) -> bool {
-        self.process.is_current()
-    }
-
     pub(crate) fn data(&self) -> &Path {
         &self.data
     }
@@ -136,12 +132,9 @@ impl Shared {
     /// The lock of a table's writer.
     pub(crate) fn lock_table(&self, folded: &str, deadline: &Deadline) -> Result<Guard> {
         if self.access == Access::Read {
-            return Err(Error::new(
-                longshore_core::Kind::NotSupported,
-                "the store was opened to be read only",
-            )
-            .with_sqlstate("25006")
-            .with_hint("open it without read_only"));
+            return Err(Error::new(Kind::NotSupported, "the store was opened to be read only")
+                .with_sqlstate("25006")
+                .with_hint("open it without read_only"));
         }
         self.process.check("store")?;
         self.locks.table(folded, deadline)

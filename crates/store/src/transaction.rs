@@ -69,8 +69,8 @@ pub struct Transaction {
     marks: Vec<(Tables, usize)>,
     /// The files that it has written.
     pub(crate) made: Vec<String>,
-    /// A table to which rows are pushed, and these.
-    pub(crate) appending: Option<(Table, Adding)>,
+    /// Rows that are pushed to a table.
+    pub(crate) appending: Option<Adding>,
 }
 
 impl Transaction {
@@ -203,18 +203,29 @@ impl Transaction {
         Ok(self.known(name)?.as_ref().clone())
     }
 
-    pub(crate) fn change(&mut self, table: Table, operation: Operation, rows: u64) {
+    fn refuse_known(&mut self, name: &str, hint: &str) -> Result<()> {
+        match self.table(name)? {
+            None => Ok(()),
+            Some(_) => Err(Error::programming(format!("the table {name:?} is there already"))
+                .with_sqlstate("42P07")
+                .with_hint(hint)),
+        }
+    }
+
+    fn note(&mut self, table: &Table, operation: Operation, rows: u64) {
         self.done.push(Done { relation: table.id, name: table.name.clone(), operation, rows });
+    }
+
+    pub(crate) fn change(&mut self, table: Table, operation: Operation, rows: u64) {
+        self.note(&table, operation, rows);
         self.changed.insert(fold(&table.name), Some(Arc::new(table)));
     }
 
     /// Makes a table without rows; one of its name must not be there, unless it `replaces` it.
     pub fn create(&mut self, name: &str, definition: &Definition, replaces: bool) -> Result<()> {
         self.lock(name)?;
-        if !replaces && self.table(name)?.is_some() {
-            return Err(Error::programming(format!("the table {name:?} is there already"))
-                .with_sqlstate("42P07")
-                .with_hint("if_exists=\"append\" adds to it, \"replace\" makes another"));
+        if !replaces {
+            self.refuse_known(name, "if_exists=\"append\" adds to it, \"replace\" makes another")?;
         }
         if definition.schema.fields().is_empty() {
             return Err(
@@ -250,12 +261,7 @@ impl Transaction {
     /// Drops a table.
     pub fn drop_table(&mut self, name: &str) -> Result<()> {
         let table = self.edited(name)?;
-        self.done.push(Done {
-            relation: table.id,
-            name: table.name.clone(),
-            operation: "drop",
-            rows: table.rows(),
-        });
+        self.note(&table, "drop", table.rows());
         self.changed.insert(fold(name), None);
         Ok(())
     }
@@ -265,12 +271,10 @@ impl Transaction {
         let mut table = self.edited(name)?;
         refuse_reserved(to)?;
         self.lock(to)?;
-        if fold(name) != fold(to) && self.table(to)?.is_some() {
-            return Err(
-                Error::programming(format!("the table {to:?} is there already")).with_sqlstate("42P07")
-            );
+        if fold(name) != fold(to) {
+            self.refuse_known(to, "drop it, or take another name")?;
         }
-        self.done.push(Done { relation: table.id, name: table.name.clone(), operation: "rename", rows: 0 });
+        self.note(&table, "rename", 0);
         self.changed.insert(fold(name), None);
         to.clone_into(&mut table.name);
         self.change(table, "rename", 0);
@@ -284,6 +288,7 @@ impl Transaction {
         let mut after = before.clone();
         let mut fields = Vec::new();
         for (field, old) in definition.schema.fields().iter().zip(old_names) {
+            let is_required = !field.is_nullable() || is_in(&definition.key, field.name());
             let id = if let Some(old) = old {
                 let known = before.schema.field(before.position(old)?);
                 if known.data_type() != field.data_type() {
@@ -293,13 +298,11 @@ impl Transaction {
                         field.data_type()
                     )));
                 }
-                let is_required = !field.is_nullable() || is_in(&definition.key, field.name());
                 if known.is_nullable() && is_required {
                     self.refuse_nulls_of(&before, known)?;
                 }
                 field_id(known).ok_or_else(|| Error::internal("a column without a number"))?
             } else {
-                let is_required = !field.is_nullable() || is_in(&definition.key, field.name());
                 if is_required && before.rows() > 0 {
                     return Err(null(field.name(), 0, "a new column is NULL in the rows that are there"));
                 }
@@ -351,28 +354,16 @@ impl Transaction {
             return Ok(self.version);
         }
         sync_directory(self.shared.data())?;
-        let names: Vec<String> = self.changed.keys().cloned().collect();
-        let mut before = HashMap::new();
-        for name in &names {
-            if !self.seen.contains_key(name) {
-                let table = self.look_up(name)?;
-                self.seen.insert(name.clone(), table);
-            }
-            before.insert(name.clone(), self.seen.get(name).cloned().flatten());
+        let mut changed = Vec::new();
+        for (name, after) in &self.changed {
+            let before = self.seen.get(name).map_or_else(|| self.look_up(name), |table| Ok(table.clone()))?;
+            changed.push((name.as_str(), Changed { before, after: after.clone() }));
         }
-        let changed: Vec<(&str, Changed<'_>)> = self
-            .changed
-            .iter()
-            .map(|(name, after)| {
-                let before = before.get(name).and_then(Option::as_deref);
-                (name.as_str(), Changed { before, after: after.as_deref() })
-            })
-            .collect();
         let committed = self.shared.with(|catalogue| catalogue.commit(self.version, &changed, &self.done));
         match &committed {
             Ok(_) => {
-                let tables = self.changed.values().flatten();
-                let used: HashSet<&str> = tables.flat_map(|table| table.all_files()).collect();
+                let used: HashSet<&str> =
+                    self.changed.values().flatten().flat_map(|table| table.all_files()).collect();
                 self.made.retain(|name| !used.contains(name.as_str()));
             }
             // A conflict has written nothing, nor has one who did not get the catalogue.
@@ -396,7 +387,7 @@ impl Transaction {
 impl Drop for Transaction {
     fn drop(&mut self) {
         // In a forked child, they are its parent's.
-        if !self.shared.is_own() {
+        if !self.shared.process.is_current() {
             return;
         }
         for name in self.made.drain(..) {

@@ -139,7 +139,7 @@ int fsync(int fd) { return synced(fd, SYS_fsync); }
 int fdatasync(int fd) { return synced(fd, SYS_fdatasync); }
 
 /* The environment may say that all files are on another file system, by its number. */
-int fstatfs(int fd, struct statfs *system) {
+int fstatfs64(int fd, struct statfs64 *system) {
     const char *kind = getenv("SHIM_FILE_SYSTEM");
     int result = (int)syscall(SYS_fstatfs, fd, system);
     if (result == 0 && kind) system->f_type = strtol(kind, NULL, 16);
