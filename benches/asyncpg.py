@@ -74,7 +74,7 @@ class Client:
 
 Fetch = Callable[[], Coroutine[Any, Any, Any]]
 
-#: What gives, for a query, what fetches it: the query's dtype is set once.
+#: The ways of fetching: each makes of a query what fetches it, whose dtype is set once.
 WAYS: dict[str, Callable[[Client, str], Fetch]] = {
     "min": lambda client, query: partial(client.connection.fetchval, f"SELECT count(rows) FROM ({query}) AS rows"),
     "dummy": lambda client, query: partial(client.connection.executemany, query, [()]),

@@ -33,7 +33,7 @@ DROP = "DROP TABLE IF EXISTS bench_dbapi"
 INSERT = "INSERT INTO bench_dbapi (a, b, c, d, e) VALUES ({})"
 CALLS = 1000
 
-#: What a client does: gets a connection of its own, and gives the seconds.
+#: A client's work: it gets a connection of its own, and gives the seconds.
 Work = Callable[[str], float]
 
 

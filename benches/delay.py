@@ -18,7 +18,7 @@ LOOPBACK = "127.0.0.1"
 #: Bytes arrive and leave at these intervals: a thousand wake-ups a second, however many pieces the bytes come in.
 TICK = 0.001
 CHUNK = 1 << 20
-#: What one connection has under way at most, as a receiver's window would have it.
+#: The most that one connection has under way, as a receiver's window would have it.
 WINDOW = 16 << 20
 
 

@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 
 BUFFER = 1 << 20
 FRAME = 1 << 20
-#: What the server may send ahead, and after how many bytes it hears that there is room again.
+#: The bytes that the server may send ahead, and after how many bytes it hears that there is room again.
 WINDOW = (1 << 31) - 1
 REFILL = 1 << 26
 DATA, HEADERS, RESET, SETTINGS, PING, GOAWAY, WINDOW_UPDATE = 0, 1, 3, 4, 6, 7, 8

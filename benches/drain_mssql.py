@@ -5,7 +5,7 @@ import struct
 from urllib.parse import unquote, urlsplit
 
 BUFFER = 1 << 20
-#: What Microsoft's clients ask for.
+#: The packet's size that Microsoft's clients ask for.
 PACKET = 8_000
 BATCH, LOGIN7, PRELOGIN = 1, 16, 18
 #: Headers of which there is one: no transaction.

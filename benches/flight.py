@@ -37,7 +37,7 @@ NUMBERS = ("l_quantity", "l_extendedprice", "l_discount", "l_tax")
 ROWS = 6_001_215
 #: The rows that JDBC reads.
 BY_ROWS, BY_ARROW = 20_000, 500_000
-#: What is measured, and the figure that the others are compared with.
+#: The kinds of measurement, and the figure that the others are compared with.
 GROUPS = {"clients": "drain", "servers": "pyarrow.flight's server", "gateway": "read_sql itself", "jdbc": ""}
 
 

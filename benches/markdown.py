@@ -1,4 +1,4 @@
-"""What the sections print: tables, and what was to be reached."""
+"""The text of the sections: tables, and what was to be reached."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass

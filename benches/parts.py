@@ -29,7 +29,7 @@ CLIENTS = (
 )
 #: The number of parts that the goals are about, which is measured more often.
 STEADY = 2
-#: What a table shows, its unit and its digits.
+#: The columns of a table: each figure's unit and its digits.
 SHOWN = {"wall": ("seconds", 1, 2), "cpu": ("CPU seconds", 1, 2), "peak": ("peak MiB", MEBIBYTE, 0)}
 
 

@@ -53,7 +53,7 @@ TMPFS = Path("/dev/shm")  # noqa: S108  the memory itself, as a disk that costs 
 
 Figures = dict[str, float | None]
 Work = Callable[[str], Figures]
-#: What appends rows, reads a table, and counts its chunks.
+#: The functions that append rows, read a table, and count its chunks.
 _Appending = tuple[Callable[[Any], Any], Callable[[str], Any], Callable[[str], int | None]]
 
 #: The 22 queries of TPC-H, with the parameters by which it has its answers validated.

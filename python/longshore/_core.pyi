@@ -285,14 +285,14 @@ class Description:
 
 @final
 class Knowledge:
-    """What a connection has been told of the catalogue."""
+    """The facts that a connection has been told of the catalogue."""
 
     def __new__(cls) -> Self: ...
     def forget(self) -> None: ...
 
 @final
 class Inquiry:
-    """What has to be known before a statement's rows can be read."""
+    """The facts to be asked for before a statement's rows can be read."""
 
     def __new__(
         cls,

@@ -38,7 +38,7 @@ _BEYOND = (
 #: How far down objects are listed.
 _DEPTHS = ("all", "catalogs", "schemas", "tables", "columns")
 
-#: What reads and writes take besides what can be connected to.
+#: The arguments that reads and writes take besides what can be connected to.
 _OTHERS = (
     ", a dict of keywords, a Connection or a Pool, an engine or a connection of SQLAlchemy, or one of psycopg, "
     "sqlite3, DuckDB or ADBC"
@@ -55,7 +55,7 @@ Source = (
 
 
 class _Session:
-    """What one session has, whichever way its caller waits."""
+    """The state that one session has, whichever way its caller waits."""
 
     #: The rows that a cursor fetches, which may still have the session, and the cursor.
     _rows: "ref[_core.Result] | None" = None
@@ -452,7 +452,7 @@ class AsyncConnection(_Session):
 
 
 class _Sessions:
-    """What a pool has, whichever way its caller waits."""
+    """The state that a pool has, whichever way its caller waits."""
 
     @refusing(CONNECT)
     def __init__(self, conn: TargetLike, *, size: int = 8) -> None:

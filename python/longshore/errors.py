@@ -77,7 +77,7 @@ class Error(Exception):
         self.detail = detail and masked(detail)
         """The server's longer explanation."""
         self.hint = hint and masked(hint)
-        """What to do."""
+        """The remedy."""
         self.position = position
         """The position in the statement, in characters from 1."""
         self.column = column

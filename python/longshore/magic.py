@@ -19,7 +19,7 @@ _URL = re.compile(r"[\w+.-]*://", re.ASCII)
 
 
 class Shell(Protocol):
-    """What of IPython's shell is needed here."""
+    """The parts of IPython's shell that are needed here."""
 
     user_ns: dict[str, Any]
 

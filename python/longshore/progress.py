@@ -59,7 +59,7 @@ class Progress:
 
 
 class Reporter:
-    """What the core calls: makes ``Progress`` of its figures and has it shown."""
+    """The callable that makes ``Progress`` of the core's figures and has it shown."""
 
     def __init__(self, show: Callable[[Progress], object]) -> None:
         """Begin to count the seconds."""

@@ -34,7 +34,7 @@ _HANDLES = 10_000
 _ENGINES = {"duckdb", "store"}
 _FOLDER = 'write a store\'s URL as store:///path; a folder of Parquet files is a path: "data/"'
 
-#: What others call what is served.
+#: The names by which others call what is served.
 _FOREIGN = dict.fromkeys(("target", "conn", "url", "uri", "path", "database"), "it is called served here")
 
 PathLike = Union[str, "os.PathLike[str]"]

@@ -109,7 +109,7 @@ class _Context:
 
 
 class _Dialect:
-    """What the dialects share; a base of SQLAlchemy's own comes behind it."""
+    """The base of the dialects; a base of SQLAlchemy's own comes behind it."""
 
     name: str
     driver = "longshore"

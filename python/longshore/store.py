@@ -37,12 +37,12 @@ _MICROSECOND = dt.timedelta(microseconds=1)
 _READ_ONLY_PAST = "an older version is only read; write to the newest"
 
 
-#: What others call the directory.
+#: The names that others have for the directory.
 _FOREIGN = dict.fromkeys(("database", "conn", "url", "uri", "directory", "root"), "it is called path here")
 
 
 class Version(NamedTuple):
-    """What one commit has made of a table."""
+    """The change that one commit has made of a table."""
 
     version: int
     time: dt.datetime
@@ -53,7 +53,7 @@ class Version(NamedTuple):
 
 
 class Removed(NamedTuple):
-    """What ``vacuum`` has removed."""
+    """The counts of what ``vacuum`` has removed."""
 
     files: int
     bytes: int

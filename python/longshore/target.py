@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection as AsyncSQLAlchemyConnection
     from sqlalchemy.ext.asyncio import AsyncEngine
 
-#: What a variable of the environment is named after.
+#: The marks before the name of a variable of the environment.
 _MARKS = ("env:", "$")
 _VARIABLE = re.compile(r"(?:env:|\$)[A-Za-z_]\w*")
 _SCHEME = re.compile(r"(?P<scheme>[A-Za-z][\w.-]*(?:\+[\w.+-]*)?)://")

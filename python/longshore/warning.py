@@ -17,7 +17,7 @@ class _Line:
     file: str
     number: int
     module: str
-    #: What the module's lines have warned of.
+    #: The warnings that the module's lines have warned of.
     registry: dict[Any, Any]
 
     @classmethod
@@ -33,7 +33,7 @@ class _Line:
 #: The line that began the work of this thread, where another thread did.
 _BEGUN_AT: contextvars.ContextVar[_Line | None] = contextvars.ContextVar("begun_at", default=None)
 
-#: What no one is told of.
+#: The category that no one is told of.
 _WITHOUT: contextvars.ContextVar[type[Warning] | None] = contextvars.ContextVar("without", default=None)
 
 

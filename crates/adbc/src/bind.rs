@@ -115,7 +115,7 @@ pub(crate) fn nothing() -> Reader {
 /// The key of a schema's metadata that no rows are behind.
 const REFUSED: &str = "longshore.refused";
 
-/// What stands for rows that were refused: with it, nothing is bound.
+/// A reader that stands for rows that were refused: with it, nothing is bound.
 pub(crate) fn refused_rows() -> Reader {
     let metadata = std::collections::HashMap::from([(REFUSED.to_owned(), String::new())]);
     let schema = Arc::new(Schema::empty().with_metadata(metadata));

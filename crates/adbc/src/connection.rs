@@ -22,7 +22,7 @@ use crate::rows::{Cancel, Rows, live};
 use crate::statement::Statement;
 use crate::turns::Turns;
 
-/// What a connection shares with its statements.
+/// The state that a connection shares with its statements.
 pub(crate) struct Shared {
     pub(crate) core: Arc<CoreConnection>,
     pub(crate) turns: Turns,

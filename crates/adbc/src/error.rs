@@ -11,7 +11,7 @@ pub(crate) fn refused(status: Status, message: impl Into<String>) -> AdbcError {
     AdbcError::with_message_and_status(message, status)
 }
 
-/// What cannot be done at all.
+/// The error of what cannot be done at all.
 pub(crate) fn unsupported(message: impl Into<String>) -> AdbcError {
     refused(Status::NotImplemented, message)
 }
@@ -58,7 +58,7 @@ fn status(error: &Error) -> Status {
     }
 }
 
-/// What the text of the error says, each by its key.
+/// The parts that the text of the error says, each by its key.
 fn details(error: &Error) -> Vec<(String, Vec<u8>)> {
     let place = error.place();
     let texts = [

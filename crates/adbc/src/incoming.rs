@@ -132,7 +132,7 @@ pub(crate) unsafe fn stream(mut stream: Stream) -> Result<Reader> {
     Ok(Box::new(Rows { stream, schema, read: 0 }))
 }
 
-/// What the stream tells of its error.
+/// The text that the stream tells of its error.
 fn told(stream: &mut Stream) -> String {
     // SAFETY: the stream is not released, and its text lives until it is asked again.
     let text = unsafe {

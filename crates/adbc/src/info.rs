@@ -23,7 +23,7 @@ enum Value {
     Integer(i64),
 }
 
-/// What is asked for, or all that is known.
+/// The information that is asked for, or all that is known.
 pub(crate) fn table(current: &Current, codes: Option<&HashSet<InfoCode>>) -> Result<RecordBatch> {
     let text = |text: &str| Value::Text(text.to_owned());
     let known = [

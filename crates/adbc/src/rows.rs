@@ -15,11 +15,11 @@ use longshore_core::{
 
 use crate::error::adbc_error;
 
-/// What has ended a stream.
+/// The error that has ended a stream.
 pub(crate) type Failure = Arc<Mutex<Option<AdbcError>>>;
 
 thread_local! {
-    /// What will end the stream that was made last on this thread: the exporter hands on no more than its text.
+    /// The error that will end the stream that was made last on this thread: the exporter hands on no more than its text.
     static LAST: RefCell<Option<Failure>> = const { RefCell::new(None) };
 }
 
@@ -28,7 +28,7 @@ pub(crate) fn last_failure() -> Option<Failure> {
     LAST.take()
 }
 
-/// What stops the call that is under way, from any thread.
+/// The handle that stops the call under way, from any thread.
 #[derive(Clone, Default)]
 pub(crate) struct Cancel(Arc<Mutex<CancelHandle>>);
 
@@ -89,7 +89,7 @@ fn unwarned(_warnings: &Warnings) -> longshore_core::Result<()> {
 /// The rows of a statement.
 pub(crate) struct Rows {
     schema: SchemaRef,
-    /// What is kept of runs that are over.
+    /// The batches of runs that are over.
     kept: std::vec::IntoIter<RecordBatch>,
     live: Option<LiveResult>,
     failure: Failure,
@@ -164,7 +164,7 @@ impl Rows {
     }
 }
 
-/// What each of `queries` returns, which have the same columns.
+/// The batches that each of `queries` returns, which have the same columns.
 fn collected(reading: &Reading, queries: Vec<Query>) -> Result<(SchemaRef, Vec<RecordBatch>)> {
     let mut schema: Option<SchemaRef> = None;
     let mut batches = Vec::new();

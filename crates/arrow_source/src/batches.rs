@@ -98,7 +98,7 @@ pub(crate) struct ArrowBatches {
     policy: Policy,
     /// The most rows of a batch.
     most: usize,
-    /// What is left of a driver's batch that has more rows than the caller wants.
+    /// The rest of a driver's batch that has more rows than the caller wants.
     rest: Option<RecordBatch>,
 }
 
@@ -209,7 +209,7 @@ impl Batches for ArrowBatches {
         self.policy.finaliser()
     }
 
-    /// What the driver's database makes of a stopped statement is not known: PostgreSQL's transaction fails, and the engine's.
+    /// The driver's database decides what becomes of a stopped statement: PostgreSQL's transaction fails, and the engine's.
     fn fails_transaction(&self) -> bool {
         self.session.as_ref().is_some_and(|session| session.transaction() == Transaction::Open)
     }

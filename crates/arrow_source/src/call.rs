@@ -32,7 +32,7 @@ pub(crate) struct Stopped {
     left: Left,
 }
 
-/// What the driver still does for a call that failed.
+/// The work that the driver still does for a call that failed.
 enum Left {
     Nothing,
     /// The work itself, which is to be stopped.
@@ -101,7 +101,7 @@ pub(crate) fn on_thread<T: Send + 'static>(
 pub(crate) struct Handle {
     object: Arc<Py<PyAny>>,
     is_lost: Arc<AtomicBool>,
-    /// What a caller has left to the driver, which was told to stop.
+    /// The work that a caller has left to the driver, which was told to stop.
     left: Arc<Mutex<Option<Work>>>,
     /// A forked child has none of the driver's threads.
     process: Process,
@@ -205,7 +205,7 @@ impl Handle {
         })?
     }
 
-    /// What the session says of itself, which costs it nothing.
+    /// An attribute of the session, which costs it nothing.
     pub(crate) fn attribute<T>(
         &self,
         name: &str,
@@ -239,8 +239,8 @@ impl Handle {
     }
 }
 
-/// What ends a result, on a thread of its own: a signal's handler would run in what it calls on Python's main thread, and
-/// its exception be lost. Returns what takes longer than `OBEYING`.
+/// Runs what ends a result on a thread of its own: a signal's handler would run in what it calls on Python's main
+/// thread, and its exception be lost. Returns what takes longer than `OBEYING`.
 #[allow(clippy::must_use_candidate)] // most have nothing to do about it
 pub fn apart(work: impl FnOnce() + Send + 'static) -> Option<Work> {
     let ending = begin(work);

@@ -26,7 +26,7 @@ impl MySqlConnection {
 }
 
 impl MySqlConnection {
-    /// What the core reads from.
+    /// The source that the core reads from.
     #[must_use]
     pub fn source(&self) -> Box<dyn Source> {
         let client = self.0.clone();

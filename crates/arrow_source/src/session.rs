@@ -310,7 +310,7 @@ impl ArrowConnection {
 }
 
 impl ArrowConnection {
-    /// What the core reads from.
+    /// The source that the core reads from.
     #[must_use]
     pub fn source(&self, py: Python<'_>) -> Box<dyn Source> {
         let handle = Handle::new(self.0.clone_ref(py));

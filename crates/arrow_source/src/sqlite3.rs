@@ -38,7 +38,7 @@ impl SqliteConnection {
 }
 
 impl SqliteConnection {
-    /// What the core reads from.
+    /// The source that the core reads from.
     #[must_use]
     pub fn source(&self) -> Box<dyn Source> {
         let connection = self.0.clone();
@@ -95,7 +95,7 @@ impl SqliteSession {
         })
     }
 
-    /// What is known of the columns; `None` where only their values tell.
+    /// The facts of the columns; `None` where only their values tell.
     fn facts(&self, query: &Query) -> Option<Vec<Facts>> {
         let databases = self.with(|_, connection| databases(connection)).ok()?;
         describe_in_copy(&databases, &query.text).ok()
@@ -476,7 +476,7 @@ impl SqliteRows {
     }
 }
 
-/// What a fetch brought.
+/// The outcome of a fetch.
 enum Fetched {
     Some,
     None,

@@ -43,7 +43,7 @@ impl Connection {
         Self::open(self.factory.clone(), self.commits_each(), deadline)
     }
 
-    /// What opens further sessions.
+    /// The factory that opens further sessions.
     pub(crate) fn factory(&self) -> &Arc<Direct> {
         &self.factory
     }

@@ -70,7 +70,7 @@ impl CancelHandle {
     }
 }
 
-/// What a blocking operation has to look at while it waits. Clones share one deadline.
+/// The time limit and the cancellation that every blocking operation looks at while it waits. Clones share one deadline.
 #[derive(Clone)]
 pub struct Deadline {
     interrupt: Arc<dyn Interrupt>,
@@ -99,7 +99,7 @@ impl Deadline {
         Self { cancel_handle, ..self }
     }
 
-    /// What ends the waits of this deadline from another thread.
+    /// The handle that ends the waits of this deadline from another thread.
     #[must_use]
     pub fn cancel_handle(&self) -> CancelHandle {
         self.cancel_handle.clone()

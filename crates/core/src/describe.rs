@@ -1,4 +1,5 @@
-//! What queries would return, and the parts of one; none of them is run. The parameters of statements, and the catalogue.
+//! The columns that queries would return, and the parts of one; none is run. The parameters of statements, and the
+//! catalogue.
 
 use std::sync::Arc;
 

@@ -220,13 +220,13 @@ impl Error {
         self.0.kind
     }
 
-    /// What happened, without place, detail or hint.
+    /// The text of what happened, without place, detail or hint.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.0.message
     }
 
-    /// What to do.
+    /// The remedy.
     #[must_use]
     pub fn hint(&self) -> Option<&str> {
         self.0.hint.as_deref()

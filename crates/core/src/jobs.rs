@@ -7,12 +7,12 @@ use std::thread::{self, available_parallelism};
 
 use crate::memory::spawn_scoped;
 
-/// What `of` guards, whatever a thread that had it has met.
+/// The value that `of` guards, whatever a thread that had it has met.
 pub fn locked<T: ?Sized>(of: &Mutex<T>) -> MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What `work` gives for the numbers from 0 up to `count`, in their order, by so many threads or by as many as there are
+/// The results of `work` for the numbers from 0 up to `count`, in their order, by so many threads or by as many as there are
 /// processors, this one among them.
 ///
 /// Once `goes_on` is false no more are begun: the first so many are done then, and none of those is left out.

@@ -8,7 +8,7 @@ pub const NATIVE_TYPE: &str = "native_type";
 /// The name of a canonical extension type (Arrow columnar format, "Extension Types").
 pub const EXTENSION: &str = "ARROW:extension:name";
 
-/// What an extension type says of itself, such as a geometry's reference system.
+/// The key under which an extension type describes itself, such as a geometry's reference system.
 pub const EXTENSION_METADATA: &str = "ARROW:extension:metadata";
 
 /// Marks a field whose final type depends on the whole result: see [`crate::Batches::finalise`].

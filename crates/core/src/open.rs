@@ -22,7 +22,7 @@ use crate::{
 /// How long parts that could not begin, as somebody was in the way, begin again.
 const AGAIN: Duration = Duration::from_millis(500);
 
-/// What is to be read.
+/// The queries to be read, and how.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// Statements that run first, on every session of the read.

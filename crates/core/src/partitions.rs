@@ -21,7 +21,7 @@ use crate::{
     remedy,
 };
 
-/// What the bytes of a partition begin with.
+/// The bytes that a partition begins with.
 const MAGIC: &[u8] = b"longshore partition 1\n";
 
 /// How often a session that keeps a snapshot sees to those that wait for it.
@@ -32,7 +32,7 @@ const ANSWER: Duration = Duration::from_secs(30);
 
 /// Parts of one query, which together are the query.
 pub struct Partitions {
-    /// What each part returns, but for columns whose source has no type of its own.
+    /// The columns of each part, but for those whose source has no type of its own.
     pub schema: SchemaRef,
     /// The parts, none of which holds a secret of the connection.
     pub parts: Vec<Vec<u8>>,

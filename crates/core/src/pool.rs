@@ -136,7 +136,7 @@ impl Pool {
     }
 }
 
-/// What waiting for a session ended with.
+/// The error of a wait for a session of a pool.
 fn full(error: Error) -> Error {
     if error.kind() != Kind::Timeout {
         return error;
@@ -169,7 +169,7 @@ impl Drop for Place<'_> {
     }
 }
 
-/// What one read may take of a pool.
+/// The sessions that one read may take of a pool.
 struct PoolLease {
     pool: Arc<Pool>,
     count: AtomicUsize,
@@ -212,7 +212,7 @@ thread_local! {
     static HELD: RefCell<Vec<(*const Pool, usize)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// What one write of this thread has of a pool. The thread cannot wait for it.
+/// The session that one write of this thread has of a pool. The thread cannot wait for it.
 pub struct Hold(*const Pool);
 
 impl Hold {

@@ -25,7 +25,7 @@ impl Meter {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// What has been counted will be read once more.
+    /// Forgets what has been counted, which will be read once more.
     pub(crate) fn begin_again(&self) {
         self.rows.store(0, Ordering::Relaxed);
         self.bytes.store(0, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! What a caller can ask of a read.
+//! The options of a read.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ pub enum Decimals {
     Float64,
 }
 
-/// What becomes of a value that Arrow cannot hold.
+/// The treatment of a value that Arrow cannot hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Unrepresentable {
     /// An error that names column and row.
@@ -118,7 +118,7 @@ pub struct ReadOptions {
     pub budget: Arc<Budget>,
     /// Counts what comes, over all sessions of the read.
     pub meter: Arc<Meter>,
-    /// What the caller is to be told once the read has ended well.
+    /// The warnings for the caller, told once the read has ended well.
     pub warnings: Arc<Warnings>,
 }
 

@@ -1,4 +1,5 @@
-//! What to write instead of other libraries' parameters and of a bare table's name: hints for statements that have failed.
+//! The hints for statements that have failed: what to write instead of other libraries' parameters and of a bare
+//! table's name.
 //!
 //! Nothing is rewritten. A statement is looked at only when the server has refused it.
 

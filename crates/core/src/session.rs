@@ -15,7 +15,7 @@ use crate::{
 /// How long it may take to end a transaction that its owner no longer waits for.
 pub(crate) const ENDING: Duration = Duration::from_secs(2);
 
-/// What to do with a text of several statements where one is wanted.
+/// The hint for a text of several statements where one is wanted.
 pub const SEVERAL: &str =
     "several statements are Connection.execute_script's; before a query they go into pre_execution_query";
 
@@ -217,7 +217,7 @@ pub trait Splitting {
 
 /// Parts of a read for sessions of other processes, in one snapshot of the database.
 pub trait Leasing {
-    /// What of this session others would not have, if anything: they would read something else.
+    /// The state of this session that others would not have, if any: they would read something else.
     fn unshared(&mut self) -> Result<Option<&'static str>>;
 
     /// Divides `query` as [`Splitting::split`] does, but what is small is one part, too. This session keeps the snapshot until
@@ -355,12 +355,12 @@ pub trait Batches: Iterator<Item = Result<RecordBatch>> + Send {
     /// The schema of every batch.
     fn schema(&self) -> SchemaRef;
 
-    /// What makes the schema final; `None` where it is final before the last batch.
+    /// The finaliser of the schema; `None` where it is final before the last batch.
     fn finaliser(&self) -> Option<Arc<dyn Finaliser>> {
         None
     }
 
-    /// What the statement has done, where it is one without rows.
+    /// The effect of the statement, where it is one without rows.
     fn done(&self) -> Option<Done> {
         None
     }
@@ -380,7 +380,7 @@ pub trait Batches: Iterator<Item = Result<RecordBatch>> + Send {
     fn into_session(self: Box<Self>) -> Option<Box<dyn Session>>;
 }
 
-/// What a statement without rows has done.
+/// The effect of a statement without rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Done {
     /// How many rows it changed, where the server tells it.
@@ -391,7 +391,7 @@ pub struct Done {
 
 /// The batches of a statement without rows: none.
 pub struct NoRows {
-    /// What it has done.
+    /// The statement's effect.
     pub done: Done,
     /// The session that has run it.
     pub session: Box<dyn Session>,

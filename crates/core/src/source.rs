@@ -29,7 +29,7 @@ pub trait SessionFactory: Lease {
     fn open(&self, deadline: &Deadline) -> Result<Box<dyn Session>>;
 }
 
-/// What a read can be given instead of a URL.
+/// The source that a read can be given instead of a URL.
 pub trait Source: Send + Sync {
     /// Sessions for one read: `count` of them, or fewer where there are never so many. All at once, so that two reads
     /// cannot wait for each other's.
@@ -52,7 +52,7 @@ pub struct Reservation {
     pub first: Box<dyn Session>,
     /// The lease of the first one.
     pub lease: Arc<dyn Lease>,
-    /// What opens the others.
+    /// The factory that opens the others.
     pub factory: Arc<dyn SessionFactory>,
     /// How many there can be, the first included.
     pub most: usize,

@@ -29,7 +29,7 @@ impl Split {
     }
 }
 
-/// What a source makes of a read that it was asked to split.
+/// The outcome that a source makes of a read that it was asked to split.
 #[derive(Debug)]
 pub enum Division {
     /// One session reads it all: it is too small to be worth more.
@@ -47,7 +47,7 @@ pub struct Parts {
     pub queries: Vec<Query>,
     /// How many sessions read them.
     pub sessions: usize,
-    /// What every session joins before it reads; `None` where the caller asked for no snapshot.
+    /// The snapshot that every session joins before it reads; `None` where the caller asked for no snapshot.
     pub snapshot: Option<String>,
 }
 

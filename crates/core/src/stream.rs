@@ -214,7 +214,7 @@ impl Stream {
         &self.schema
     }
 
-    /// What is found in the values on their way.
+    /// The findings in values on their way.
     #[must_use]
     pub fn warnings(&self) -> &Arc<Warnings> {
         &self.warnings
@@ -263,7 +263,8 @@ impl Stream {
         Ok(next?.map(|batch| (before, batch)))
     }
 
-    /// What `convert` makes of the next batch; where it fails, what follows would look like the rest, and the stream ends.
+    /// The value that `convert` makes of the next batch; where it fails, what follows would look like the rest, and the
+    /// stream ends.
     pub fn next_as<T>(&self, convert: impl FnOnce(u64, RecordBatch) -> Result<T>) -> Result<Option<T>> {
         let Some((before, batch)) = self.next_batch()? else { return Ok(None) };
         convert(before, batch).map(Some).inspect_err(|_| self.end("has failed"))
@@ -277,7 +278,7 @@ impl Stream {
         Ok(live)
     }
 
-    /// What has become of it, such as "is open".
+    /// The stream's state, such as "is open".
     #[must_use]
     pub fn state(&self) -> &'static str {
         match &*locked(&self.slot) {
@@ -344,7 +345,7 @@ mod tests {
         RecordBatch::try_new_with_options(schema(), vec![values], &options).unwrap()
     }
 
-    /// What the server sends: so many rows, or else.
+    /// The messages that the server sends: so many rows, or else.
     enum Sent {
         Rows(usize),
         Failure,

@@ -1,4 +1,4 @@
-//! What to connect to: a URL, or its parts by keyword.
+//! The database to connect to: a URL, or its parts by keyword.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -54,7 +54,7 @@ impl Target {
         &self.scheme
     }
 
-    /// What follows `scheme://`, not decoded; empty for a target by keywords.
+    /// The text that follows `scheme://`, not decoded; empty for a target by keywords.
     #[must_use]
     pub fn rest(&self) -> &str {
         &self.rest

@@ -1,11 +1,11 @@
-//! What a caller is told with a result.
+//! The warnings that come with a result.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 
 use crate::locked;
 
-/// What was found in values on their way, over all sessions of a read: counted, or told of once.
+/// The findings in values on their way, over all sessions of a read: counted, or told of once.
 #[derive(Debug, Default)]
 pub struct Warnings(Mutex<Found>);
 

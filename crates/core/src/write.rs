@@ -21,7 +21,7 @@ use pieces::Pieces;
 pub use frames::{Frame, Frames};
 pub use type_text::{Quotes, check_type};
 
-/// What happens to a table of the same name.
+/// The treatment of a table of the same name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum IfExists {
     /// There must be none: the table is made.
@@ -56,14 +56,14 @@ impl fmt::Display for TableName {
     }
 }
 
-/// What is written where.
+/// The rows' target, and how they are written.
 #[derive(Clone, Debug)]
 pub struct Load {
     /// The table.
     pub table: TableName,
     /// The schema of every batch.
     pub schema: SchemaRef,
-    /// What happens to a table of that name.
+    /// The treatment of a table of that name.
     pub if_exists: IfExists,
     /// The columns that tell rows apart: of an upsert, and the primary key of a new table.
     pub key: Vec<String>,
@@ -142,7 +142,7 @@ pub struct Written {
 /// A table next to the target that several sessions fill at once, and the session that brings its rows into the target.
 /// Dropped without an end, it leaves the target as it was.
 pub trait Stage: Send {
-    /// What each of the other sessions writes, in a transaction of its own. A column more than the data has takes the
+    /// The load of each of the other sessions, in a transaction of its own. A column more than the data has takes the
     /// numbers of the rows.
     fn load(&self) -> &Load;
 

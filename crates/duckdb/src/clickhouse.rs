@@ -1,4 +1,4 @@
-//! What `ClickHouse`'s Arrow says less of than its types: integers, texts and times under others, told apart by the type's name.
+//! The types of which `ClickHouse`'s Arrow says less: integers, texts and times under others, told apart by the type's name.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::result::ValueOptions;
 use crate::text::Text;
 use crate::types::{Plan, Step, UTC, arrow_plan};
 
-/// What a field's metadata has of the type's name.
+/// The key of the type's name in a field's metadata.
 pub(crate) const TYPE: &str = "CLICKHOUSE:type";
 
 const WIDE: Reason = (
@@ -133,7 +133,7 @@ fn unnamed(part: &str) -> &str {
     end.map_or(part, |end| part[end..].trim_start())
 }
 
-/// What stands between the commas, in no parentheses and quotes.
+/// The texts that stand between the commas, in no parentheses and quotes.
 fn parts(arguments: &str) -> Vec<&str> {
     let (mut found, mut rest) = (Vec::new(), arguments);
     while let Some(end) = scan(rest, |_, byte, depth| depth == 0 && byte == b',') {
@@ -238,7 +238,7 @@ where
     Ok(Arc::new(times.unary::<_, Time64MicrosecondType>(|count| i64::from(count) * micros)))
 }
 
-/// What makes an interval of so many of a unit; `None` for a type that is not an interval.
+/// The conversion that makes an interval of so many of a unit; `None` for a type that is not an interval.
 fn interval(name: &str) -> Option<Convert> {
     let unit = name.strip_prefix("Interval")?;
     Some(match unit {

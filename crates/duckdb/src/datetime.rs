@@ -32,7 +32,7 @@ const WRAPPED: Reason = (
 /// The engine multiplies its microseconds by this, and lets the product wrap.
 const NANOS_PER_MICRO: i64 = 1_000;
 
-/// What a driver makes of infinity.
+/// The values that stand for infinity, by driver.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Infinity {
     /// The last and the first count: the engine.

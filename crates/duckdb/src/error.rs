@@ -46,7 +46,7 @@ pub fn error_of(message: &str) -> Error {
     }
 }
 
-/// What pyarrow puts in front of a message, where batches come by way of it.
+/// The text that pyarrow puts in front of a message, where batches come by way of it.
 const PYARROW_PREFIX: &str = "IOError: ";
 
 /// The engine's error behind its stream's: Arrow's C interface hands on no more than a text.
@@ -58,7 +58,7 @@ pub fn stream_error(error: &ArrowError) -> Error {
     }
 }
 
-/// What is wrong with a value, and what to do.
+/// The text of what is wrong with a value, and what to do.
 pub(crate) type Reason = (&'static str, &'static str);
 
 /// A value without an exact form in the row of the array at hand.

@@ -25,7 +25,7 @@ const NOT_A_TEXT: Reason = (
      output_format_arrow_string_as_string=0",
 );
 
-/// What becomes of values that Arrow cannot hold, and of UUIDs.
+/// The treatment of values that Arrow cannot hold, and of UUIDs.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ValueOptions {
     /// Infinite dates and timestamps, and intervals whose hours are beyond Arrow's.
@@ -45,7 +45,7 @@ pub struct Exact {
 }
 
 impl Exact {
-    /// What becomes of batches of `schema`.
+    /// The plan for batches of `schema`.
     #[must_use]
     pub fn new(schema: &Schema, options: ValueOptions) -> Self {
         let plans: Vec<Plan> = schema.fields().iter().map(|field| plan(field, options)).collect();

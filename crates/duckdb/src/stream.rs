@@ -114,7 +114,7 @@ fn released() -> ArrowError {
     ArrowError::CDataInterface("the stream has been released".to_owned())
 }
 
-/// What the stream says of its last call, which has failed.
+/// The error that the stream tells of its last call.
 #[allow(unsafe_code)]
 fn failure(stream: &mut FFI_ArrowArrayStream, code: c_int) -> ArrowError {
     let text = stream.get_last_error().map_or(ptr::null(), |last_error| {

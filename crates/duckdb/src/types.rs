@@ -22,13 +22,13 @@ use crate::{datetime, text};
 
 const EXTENSION_METADATA: &str = "ARROW:extension:metadata";
 
-/// What a source marks a field with whose values it has made exact itself.
+/// The key by which a source marks a field whose values it has made exact itself.
 const EXACT: &str = "longshore:exact";
 
-/// What a store marks texts with that lie in its files: they are looked at where that is asked for.
+/// The key by which a store marks texts that lie in its files: they are looked at where that is asked for.
 const MAPPED: &str = "longshore:mapped";
 
-/// What PostgreSQL's ADBC driver says of a field: its type there.
+/// The key under which PostgreSQL's ADBC driver tells a field's type there.
 const POSTGRESQL_TYPE: &str = "POSTGRESQL:type";
 
 /// The zone of every timestamp that has one: consumers tell apart zones that are the same.
@@ -65,7 +65,7 @@ pub(crate) enum Step {
     Retyped,
     /// Numbers that stand for labels.
     Labels(Arc<Labels>),
-    /// What is inside a list, a struct or a map.
+    /// The plans of the values inside a list, a struct or a map.
     Inner(Vec<Plan>),
 }
 
@@ -184,7 +184,7 @@ fn infinity(field: &Field) -> Infinity {
     if postgresql_type(field).is_some() { Infinity::Wrapped } else { Infinity::Last }
 }
 
-/// What the engine exports as bytes that only it can read; `None` where every consumer can.
+/// The plan for what the engine exports as bytes that only it can read; `None` where every consumer can.
 fn opaque(field: &Field) -> Option<Plan> {
     use DataType as T;
     let name = opaque_name(field)?;

@@ -82,7 +82,7 @@ pub(crate) fn alike<'a, 'v>(sets: &'a [Vec<&'v Value>]) -> Vec<&'a [Vec<&'v Valu
     runs
 }
 
-/// What tells a UUID from other bytes.
+/// The metadata that tells a UUID from other bytes.
 fn uuid() -> HashMap<String, String> {
     HashMap::from([(EXTENSION_TYPE_NAME_KEY.to_owned(), "arrow.uuid".to_owned())])
 }

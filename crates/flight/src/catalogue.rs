@@ -1,4 +1,4 @@
-//! What a server's databases hold, as the rows of catalogue queries: Flight SQL has a command for each.
+//! The contents of a server's databases, as the rows of catalogue queries: Flight SQL has a command for each.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ const USE_SCHEMA: &str = "SET longshore_schema TO ";
 /// The number under which our own server tells the queries of its catalogue.
 const CATALOGUE: u32 = 10_311;
 
-/// What is the system's own is not listed.
+/// The kind of tables that are the system's own, and not listed.
 const SYSTEM: &str = "SYSTEM TABLE";
 
 const REMARKS: &str = "ARROW:FLIGHT:SQL:REMARKS";
@@ -100,7 +100,7 @@ impl FlightSession {
         Ok(row)
     }
 
-    /// What the server says of itself; `None` where it says nothing of that.
+    /// The information that the server says of itself; `None` where it says nothing of that.
     pub(crate) fn sql_info(&self, info: SqlInfo) -> Result<Option<Info>> {
         self.numbered_info(u32::try_from(i32::from(info)).unwrap_or_default())
     }

@@ -42,7 +42,7 @@ const MOST_ANSWERS: usize = 1 << 16;
 
 type Calls = FlightServiceClient<Link>;
 
-/// What all connections of a session share.
+/// The state that all connections of a session share.
 pub(crate) struct Shared {
     pub(crate) settings: Settings,
     pub(crate) credentials: Credentials,
@@ -286,7 +286,7 @@ impl Client {
         })
     }
 
-    /// What the server answers to an action.
+    /// The server's answers to an action.
     pub(crate) fn act(&self, action: &Action, deadline: &Deadline) -> Result<Vec<Bytes>> {
         self.try_act(action, deadline)?.map_err(|status| self.failure(&status))
     }

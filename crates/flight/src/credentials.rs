@@ -1,4 +1,4 @@
-//! What goes with every call: who calls, the caller's own headers, and the cookies that the server has set.
+//! The headers of every call: who calls, the caller's own, and the cookies that the server has set.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -11,7 +11,7 @@ use tonic::metadata::{Ascii, MetadataKey, MetadataMap, MetadataValue};
 
 const AUTHORIZATION: &str = "authorization";
 
-/// What proves who calls. `Debug` shows no secret.
+/// The proof of who calls. `Debug` shows no secret.
 #[derive(Clone, Debug)]
 pub(crate) enum Login {
     /// Nothing, or the client's certificate.

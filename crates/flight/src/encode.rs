@@ -146,7 +146,7 @@ mod tests {
         RecordBatch::try_new(Arc::new(schema), columns).unwrap()
     }
 
-    /// What a server reads, one batch for each message.
+    /// The batches that a server reads, one batch for each message.
     fn sent(batch: &RecordBatch) -> Vec<RecordBatch> {
         let (mut encoder, first) = Encoder::begin(&batch.schema(), FlightDescriptor::default());
         let mut decoder = Decoder::default();

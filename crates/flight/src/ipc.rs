@@ -30,7 +30,7 @@ pub(crate) struct Decoder {
     dictionaries: HashMap<i64, ArrayRef>,
 }
 
-/// What a message has brought.
+/// The content of a message.
 pub(crate) enum Decoded {
     Schema(SchemaRef),
     Batch(RecordBatch),

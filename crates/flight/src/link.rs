@@ -25,7 +25,7 @@ use tower_service::Service;
 
 use crate::wait::wait;
 
-/// What a server may send ahead on one stream, and on all of a connection: the streams that no one reads now
+/// The bytes that a server may send ahead on one stream, and on all of a connection: the streams that no one reads now
 /// must leave the others room.
 const STREAM_AHEAD: u32 = 4 << 20;
 const CONNECTION_AHEAD: u32 = 64 << 20;

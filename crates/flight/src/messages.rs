@@ -55,7 +55,7 @@ pub(crate) enum Messages {
 /// Frames of HTTP/2, and how far they are read.
 pub(crate) struct Plain {
     body: Incoming,
-    /// What is left of a frame.
+    /// The rest of a frame.
     rest: Bytes,
     trailers: Option<HeaderMap>,
     most: usize,

@@ -9,7 +9,7 @@ use prost::Message;
 use crate::client::Client;
 use crate::error::broken;
 
-/// What a server is asked to keep.
+/// The options that a server is asked to keep.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct SetSessionOptions {
     #[prost(map = "string, message", tag = "1")]

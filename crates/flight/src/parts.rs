@@ -20,7 +20,7 @@ pub(crate) const WHOLE: &str = "the server gives the result as one endpoint";
 /// Why a column does not divide a result.
 const AS_IT_COMES: &str = "the server parts a result as it comes, not by a column's values";
 
-/// What stands for the snapshot of partitions: the execution is the server's, and each ticket names it.
+/// The text that stands for the snapshot of partitions: the execution is the server's, and each ticket names it.
 const EXECUTION: &str = "one execution";
 
 impl Splitting for FlightSession {

@@ -84,14 +84,14 @@ pub(crate) struct FlightBatches {
     policy: Policy,
     /// The most rows of a batch.
     most: usize,
-    /// What of a batch is left.
+    /// The rest of a batch.
     rest: Option<RecordBatch>,
     info: FlightInfo,
     /// Whether no batch has come: a result without rows is one without.
     is_first: bool,
     /// Whether the server has given as many parts as were asked for, or any.
     is_parted: bool,
-    /// What the rows come from, until they have come.
+    /// The source of the rows, until they have come.
     prepared: Option<Prepared>,
     /// `None` once it is given back.
     session: Option<Box<FlightSession>>,
@@ -184,7 +184,7 @@ pub(crate) fn cancel(session: &FlightSession, info: &FlightInfo) {
     session.servers.home.cancel(&request);
 }
 
-/// What becomes of batches of `schema` under the caller's `options`.
+/// The plan for batches of `schema` under the caller's `options`.
 pub(crate) fn choices(schema: &Schema, options: &ReadOptions) -> Result<(Exact, Policy)> {
     let named = |field: &Arc<Field>| {
         let mut metadata = field.metadata().clone();

@@ -28,7 +28,7 @@ use crate::settings::{Places, Settings};
 use crate::sink::FlightSink;
 use crate::statement::{Kind, Prepared, answer, numbered, returns, update};
 
-/// What to do on a server without transactions.
+/// The hint for a server without transactions.
 const WITHOUT_TRANSACTIONS: &str = "connect with autocommit=True, or write by the URL";
 
 /// How long it may take to end a transaction that its owner no longer waits for.

@@ -1,4 +1,4 @@
-//! What a URL or keywords say of a server: where it is, who calls, and how.
+//! The settings that a URL or keywords say of a server: where it is, who calls, and how.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +21,7 @@ const ENCRYPTED: &str = "grpc+tls";
 /// The port of Longshore's own server.
 const PORT: u16 = 31_337;
 
-/// What a name begins with that is a header of each call; ADBC's drivers write the second.
+/// The beginnings of a name that is a header of each call; ADBC's drivers write the second.
 const HEADERS: [&str; 2] = ["header.", "adbc.flight.sql.rpc.call_header."];
 
 /// The largest message by default: a server sends batches of any size.

@@ -239,7 +239,7 @@ impl FlightSession {
     }
 }
 
-/// What Flight SQL's command has no field for.
+/// The options for which Flight SQL's command has no field.
 fn options(load: &Load) -> HashMap<String, String> {
     let mode = match load.if_exists {
         IfExists::Truncate => Some("truncate"),

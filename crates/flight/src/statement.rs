@@ -20,7 +20,7 @@ use crate::ipc::declared;
 use crate::settings::Places;
 use crate::wait::wait;
 
-/// What a statement gives, as far as its text tells.
+/// The kind of result that a statement gives, as far as its text tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Rows,
@@ -88,7 +88,7 @@ pub(crate) fn numbered<'a>(places: Places, text: &str, params: &'a Params) -> Re
 /// A statement that the server has prepared.
 pub(crate) struct Prepared {
     handle: Bytes,
-    /// What it returns, where the server tells it, and it returns rows.
+    /// The columns of its result, where the server tells them.
     pub(crate) rows: Option<SchemaRef>,
     /// Its parameters, where the server tells them.
     pub(crate) parameters: Option<SchemaRef>,

@@ -16,7 +16,7 @@ impl Wake for Unpark {
     }
 }
 
-/// What `future` gives. Where the deadline ends first, the future is dropped, which cancels its call.
+/// The output of `future`. Where the deadline ends first, the future is dropped, which cancels its call.
 pub(crate) fn wait<T>(deadline: &Deadline, future: impl Future<Output = T>) -> Result<T> {
     let mut future = pin!(future);
     let waker = Waker::from(Arc::new(Unpark(thread::current())));

@@ -128,7 +128,7 @@ struct Numbers<V, F> {
     nulls: Nulls,
     mask: Mask,
     dtype: &'static str,
-    /// What stands where a row is NULL.
+    /// The value that stands where a row is NULL.
     filler: V,
     /// Appends the values of an array, for which there is room.
     append: F,

@@ -176,7 +176,7 @@ pub struct Remainder {
     before: u64,
     schema: SchemaRef,
     finaliser: Option<Arc<dyn Finaliser>>,
-    /// What becomes of each batch.
+    /// The change of each batch.
     change: Change,
     warnings: Arc<Warnings>,
 }
@@ -204,7 +204,7 @@ enum Change {
 }
 
 impl Remainder {
-    /// What `partly` has of its batch, and `source`; `before` rows of the result went before.
+    /// The result of what `partly` has of its batch, and of `source`; `before` rows went before.
     pub fn new(
         partly: Option<RecordBatch>,
         source: Pending,
@@ -277,7 +277,7 @@ impl Batches for Remainder {
     }
 }
 
-/// What a frame has for decimals.
+/// The type that a frame has for decimals.
 #[derive(Clone, Copy)]
 enum Decimals {
     /// Doubles, in pandas.

@@ -1,4 +1,4 @@
-//! What polars takes: distinct names, and storage types without Arrow's extension types, which it keeps as
+//! The form that polars takes: distinct names, and storage types without Arrow's extension types, which it keeps as
 //! opaque types of its own or refuses. UUIDs are texts; texts and bytes are views, as they are in polars, which would make them
 //! one after another.
 

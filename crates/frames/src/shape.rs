@@ -3,7 +3,7 @@
 use arrow_schema::{DataType, Field};
 use longshore_core::EXTENSION;
 
-/// What the caller's frame is made of.
+/// The kind of columns that the caller's frame is made of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Backend {
     /// pandas with its defaults: nullable integers and booleans, NumPy for the rest.
@@ -22,7 +22,7 @@ pub enum Backend {
 /// The choices that decide every column's [`Shape`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Choices {
-    /// What the frame is made of.
+    /// The kind of columns that the frame is made of.
     pub backend: Backend,
     /// Whether the frame's own string type keeps Arrow memory (pandas 3 with pyarrow installed).
     pub arrow_strings: bool,
@@ -30,7 +30,7 @@ pub struct Choices {
     pub json_objects: bool,
 }
 
-/// What becomes of a NULL in a column of fixed-width values.
+/// The treatment of a NULL in a column of fixed-width values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Nulls {
     /// An error: the type has no value to spare.
@@ -41,7 +41,7 @@ pub enum Nulls {
     Masked,
 }
 
-/// What a date counts.
+/// The unit that a date counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DateUnit {
     /// `datetime64[D]`.
@@ -55,9 +55,9 @@ pub enum DateUnit {
 pub enum Shape {
     /// One NumPy array of the type.
     Numbers {
-        /// What becomes of a NULL.
+        /// The treatment of a NULL.
         nulls: Nulls,
-        /// What dates count.
+        /// The unit that dates count.
         dates: DateUnit,
     },
     /// Python objects.
@@ -92,7 +92,7 @@ enum Family {
     Labels,
     /// Months, days and nanoseconds: pandas cannot even print Arrow's type.
     Interval,
-    /// What only a Python object holds.
+    /// A value that only a Python object holds.
     Other,
 }
 

@@ -9,7 +9,7 @@ use crate::columns::Columns;
 use crate::polars::{polars_batch, polars_copy, polars_schema};
 use crate::shape::Choices;
 
-/// What a frame's library takes for any result.
+/// The memory that a frame's library takes for any result.
 const OVERHEAD: usize = 32 << 20;
 
 /// The whole result with its final types, as a stream that never waits.
@@ -30,7 +30,7 @@ pub fn whole_table(
     Ok(Box::new(RecordBatchIterator::new(batches, schema)))
 }
 
-/// What the frame's library takes for `batches`, above their own memory: without it, the library ends the process.
+/// The memory of the frame's library for `batches`, above their own: without it, the library ends the process.
 fn library_memory(batches: &[RecordBatch], for_polars: bool) -> usize {
     let columns = batches.iter().flat_map(RecordBatch::columns);
     let copied = columns.map(|column| 1024 + if for_polars { polars_copy(column) } else { 0 });

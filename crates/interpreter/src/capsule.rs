@@ -15,7 +15,7 @@ use pyo3::types::{PyCapsule, PyTuple};
 use crate::exception::{raise, wrap};
 use crate::lock::attached;
 
-/// What stands before a producer's own message, and, where pyarrow is the producer, before an exception's text and before
+/// The texts before a producer's own message, and, where pyarrow is the producer, before an exception's text and before
 /// its traceback.
 const PRODUCER: &str = "Producer error: ";
 const UNKNOWN: &str = "Unknown error: ";
@@ -310,7 +310,7 @@ fn batch(
 mod tests {
     use super::*;
 
-    /// What `stopped` says of a producer's text.
+    /// The text of `stopped` for a producer's reason.
     fn told(reason: &str) -> String {
         stopped(reason).to_string()
     }

@@ -25,7 +25,7 @@ use crate::types::{Described, Type};
 /// How long a statement that is given up may take to end on the server.
 const ENDING: Duration = Duration::from_secs(2);
 
-/// What every session begins with, and begins again with for another caller: by default a server cuts long texts for some
+/// The settings that every session begins with, and again for another caller: by default a server cuts long texts for some
 /// clients.
 const BEGINNING: &str = "SET TEXTSIZE 2147483647; SET TRANSACTION ISOLATION LEVEL READ COMMITTED";
 
@@ -286,7 +286,7 @@ impl Connection {
     }
 }
 
-/// What still runs on the server would run on there for a while.
+/// A drop cancels: what still runs on the server would run on there for a while.
 impl Drop for Connection {
     fn drop(&mut self) {
         self.stop();
@@ -325,7 +325,7 @@ impl Failure {
     }
 }
 
-/// What the client makes of `call`; it panics on some of what no server should send.
+/// The value that the client makes of `call`; it panics on some of what no server should send.
 fn guarded<T>(call: impl FnOnce() -> TdsResult<T>) -> Result<TdsResult<T>, mssql_tds::error::Error> {
     catch_unwind(AssertUnwindSafe(call)).map_err(|_| {
         mssql_tds::error::Error::ProtocolError("the client failed on what the server sent".into())

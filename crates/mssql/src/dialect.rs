@@ -78,7 +78,7 @@ pub(crate) fn bind<'a>(text: &str, params: &'a Params) -> Result<Bound<'a>> {
     Ok(bound)
 }
 
-/// What names of parameters may begin with, none of which the text has for variables of its own.
+/// A beginning for names of parameters, which the text has for no variable of its own.
 fn free_prefix(text: &str) -> String {
     let lower = text.to_ascii_lowercase();
     let mut prefix = "p".to_owned();

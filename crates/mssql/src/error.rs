@@ -4,7 +4,7 @@ use longshore_core::{Error, Kind};
 use longshore_source::rows::VIOLATION;
 use mssql_tds::error::{Error as ClientError, SqlErrorInfo};
 
-/// What only says that another error has ended a statement.
+/// The codes of errors that only say that another one has ended a statement.
 const FOLLOWING: &[u32] = &[3621, 3609, 8180];
 
 /// The error of a call of the client's.

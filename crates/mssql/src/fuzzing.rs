@@ -1,4 +1,4 @@
-//! What the fuzz targets call: every reader of a cell's bytes that is ours. There is none in an ordinary build.
+//! The functions that the fuzz targets call: every reader of ours of a cell's bytes. There is none in an ordinary build.
 
 use arrow_array::Array;
 use arrow_schema::DataType;

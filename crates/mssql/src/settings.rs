@@ -116,7 +116,7 @@ impl Settings {
         }
     }
 
-    /// What the client is to log in with, the password asked for now.
+    /// The settings that the client is to log in with, the password asked for now.
     pub(crate) fn context(&self) -> Result<ClientContext> {
         let mut context = ClientContext::with_data_source(&self.data_source());
         let secret = self.password.as_ref().map(|source| source.password()).transpose()?;

@@ -9,7 +9,7 @@ use mssql_tds::datatypes::column_values::{SqlDateTime, SqlDateTime2, SqlSmallDat
 pub(crate) const SECOND: i64 = 10_000_000;
 pub(crate) const DAY: i64 = 86_400 * SECOND;
 
-/// What stands for a value that the server cannot have: beyond all of them.
+/// The value that stands for a value that the server cannot have: beyond all of them.
 pub(crate) const DAMAGED: i64 = i64::MIN;
 
 /// The days from 0001-01-01 and from 1900-01-01 to 1970-01-01, and the days of 9999-12-31 from the first of them.

@@ -13,7 +13,7 @@ use mssql_tds::token::tokens::SqlCollation;
 
 use crate::text::Encoding;
 
-/// What a type's cells mean, and so what decodes them.
+/// The meaning of a type's cells, by which a decoder is chosen.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Class {
     Bit,

@@ -38,7 +38,7 @@ impl Plugin {
     }
 }
 
-/// What to do next.
+/// The next step.
 #[derive(Debug)]
 pub(crate) enum Step {
     Send(Vec<u8>),
@@ -98,7 +98,7 @@ impl<'a> Authentication<'a> {
         [self.password(), b"\0"].concat()
     }
 
-    /// What the plugin sends first.
+    /// The bytes that the plugin sends first.
     fn proof(&mut self) -> Result<Vec<u8>> {
         Ok(match self.plugin {
             Plugin::Native => native(self.password(), &self.nonce),

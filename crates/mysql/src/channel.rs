@@ -79,7 +79,7 @@ pub(crate) struct Compressed {
     inbox: Inbox,
     /// The number of the frame that comes next.
     sequence: u8,
-    /// What the last frame held, and how much of it has been read.
+    /// The bytes that the last frame held, and how much of it has been read.
     unpacked: Vec<u8>,
     taken: usize,
 }
@@ -183,7 +183,7 @@ mod tests {
         decompress(compression, frame, length, &mut into).map(|()| into)
     }
 
-    /// What `zstd` 1.5.4 made of the text: at level 3 and at level 19, with and without the length and a checksum.
+    /// The bytes of `zstd` 1.5.4 for the text: at level 3 and at level 19, with and without the length and a checksum.
     const ZSTD: [&str; 4] = [
         "28b52ffd6058010d0200406120746578742c202720f095030428204001010a08504080820428204001010a0850408002022a204001010a08\
          504080020214244001010a0c01991430457201",

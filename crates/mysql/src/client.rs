@@ -12,7 +12,7 @@ use crate::session::MySqlSession;
 /// How long the client's own calls wait at most, before the deadline is asked.
 const SLICE: Duration = Duration::from_millis(50);
 
-/// What has opened a connection and lends its socket.
+/// A client that has opened a connection and lends its socket.
 pub trait Client: Send {
     /// Receives some bytes: 0 is the connection's end, and `None` says that nothing has come for a while.
     fn receive(&mut self, into: &mut [u8]) -> Result<Option<usize>>;
@@ -27,10 +27,10 @@ pub trait Client: Send {
     fn take_back(&mut self, status: Option<u16>);
 }
 
-/// What client and server have said to one another before.
+/// The greeting of a connection, once client and server are done with it.
 #[derive(Clone, Copy, Debug)]
 pub struct Greeted {
-    /// What both can do.
+    /// The capabilities of both.
     pub capabilities: u64,
     /// The server's number of the connection.
     pub thread: u32,

@@ -38,13 +38,13 @@ mod command {
     pub(super) const SET_OPTION: u8 = 0x1b;
     pub(super) const RESET: u8 = 0x1f;
 
-    /// What has the server forget a prepared statement.
+    /// The message that has the server forget a prepared statement.
     pub(super) fn close(statement: u32) -> Vec<u8> {
         [[CLOSE].as_slice(), &statement.to_le_bytes()].concat()
     }
 }
 
-/// What is still to come of the server's answer.
+/// The rest of the server's answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Exchange {
     /// Nothing: the server waits for the next command.
@@ -64,9 +64,9 @@ enum Exchange {
 /// A connection past its start-up.
 pub(crate) struct Connection {
     link: Link,
-    /// What opens further connections; none where another client has opened this one.
+    /// The settings that open further connections; none where another client has opened this one.
     settings: Option<Arc<Settings>>,
-    /// What is another client's.
+    /// The loan of another client's connection.
     lent: Option<client::Lent>,
     deadline: Deadline,
     pub(crate) sequence: Sequence,

@@ -1,4 +1,4 @@
-//! What the fuzz targets call: every reader of bytes that a server sends. There is none in an ordinary build.
+//! The functions that the fuzz targets call: every reader of bytes that a server sends. There is none in an ordinary build.
 
 use arrow_array::Array;
 use longshore_core::ReadOptions;

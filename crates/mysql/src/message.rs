@@ -1,11 +1,11 @@
-//! What a server says: OK, EOF, errors, and the definitions of columns (MySQL Internals, "Generic Response Packets" and
+//! A server's messages: OK, EOF, errors, and the definitions of columns (MySQL Internals, "Generic Response Packets" and
 //! "Column Definition").
 
 use longshore_core::{Error, Kind, Result};
 
 use crate::packet::{Reader, broken};
 
-/// What client and server agree on (`CLIENT_...` and MariaDB's `MARIADB_CLIENT_...`).
+/// The capabilities that client and server agree on (`CLIENT_...` and MariaDB's `MARIADB_CLIENT_...`).
 pub(crate) mod capability {
     /// MySQL sets it, MariaDB does not: it has capabilities of its own then.
     pub(crate) const MYSQL: u64 = 1;
@@ -48,7 +48,7 @@ pub(crate) struct Done {
     pub(crate) inserted: u64,
     pub(crate) status: u16,
     pub(crate) warnings: u16,
-    /// What a statement that loads rows counts, in words.
+    /// The counts of a statement that loads rows, in words.
     pub(crate) info: String,
     /// System variables that the statement has changed, with their new values.
     pub(crate) changed: Vec<(String, String)>,
@@ -106,7 +106,7 @@ pub(crate) fn end_of_rows(payload: &[u8], capabilities: u64) -> Result<Done> {
     if is_one { Ok(ended) } else { Err(broken("an end of rows that is not one")) }
 }
 
-/// What the tracked changes of a session's state tell.
+/// Notes the tracked changes of a session's state.
 fn note_changes(mut changes: Reader<'_>, done: &mut Done) -> Result<()> {
     while !changes.is_empty() {
         let (kind, mut data) = (changes.u8()?, Reader::new(changes.counted()?));
@@ -167,7 +167,7 @@ pub(crate) fn definition(payload: &[u8], capabilities: u64) -> Result<Definition
     Ok(definition)
 }
 
-/// What answers a statement.
+/// The first answer to a statement.
 #[derive(Debug)]
 pub(crate) enum Answer {
     Done(Done),

@@ -21,7 +21,7 @@ pub(crate) fn declared() -> Vec<SourceOption> {
     ]
 }
 
-/// What becomes of zero dates.
+/// The treatment of zero dates.
 pub(crate) fn zero_date(options: &ReadOptions) -> Unrepresentable {
     if options.own.has("zero_date", "error") { Unrepresentable::Error } else { Unrepresentable::Null }
 }

@@ -32,13 +32,13 @@ const NOT_PREPARABLE: u16 = 1295;
 /// The error of a text that is not a statement.
 const NOT_PARSED: u16 = 1064;
 
-/// What statements start with that tell of the server or of its tables.
+/// The first words of statements that tell of the server or of its tables.
 const TELLING: &[&str] = &[
     "show", "analyze", "check", "checksum", "repair", "optimize", "explain", "describe", "desc", "help",
     "cache",
 ];
 
-/// What statements start with that never have rows, but for MariaDB's RETURNING.
+/// The first words of statements that never have rows, but for MariaDB's RETURNING.
 const SILENT: &[&str] = &[
     "insert",
     "update",
@@ -107,7 +107,7 @@ impl MySqlSession {
         Ok(statement)
     }
 
-    /// What the server would cut without a word.
+    /// Refuses parameters that the server would cut without a word.
     pub(crate) fn check_parameters(&self, text: &str) -> Result<()> {
         if self.connection.is_mariadb() && binds_table_of_values(text, self.connection.escapes()) {
             let message = "MariaDB cuts parameters in VALUES (...) where that is a table: its columns have types before they are bound";
@@ -339,7 +339,7 @@ impl MySqlSession {
         self.run_or_stop("SET autocommit = 1")
     }
 
-    /// What the caller's own statement may change without a word.
+    /// Refuses values that the caller's own statement may change without a word.
     fn check_statement(&self, text: &str) -> Result<()> {
         let tracks = self.connection.capabilities() & capability::SESSION_TRACK != 0;
         if !tracks && text.to_ascii_lowercase().contains("time_zone") {

@@ -201,7 +201,7 @@ const UTF8MB4_0900: u8 = 255;
 /// The longest message that may come: what `max_allowed_packet` is at most.
 const MAX_MESSAGE: u32 = 1 << 30;
 
-/// What a server says of itself first.
+/// A server's greeting.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Greeting {
     pub(crate) version: String,
@@ -267,7 +267,7 @@ impl Greeting {
     }
 }
 
-/// What client and server will both do.
+/// The capabilities that client and server will both use.
 fn agreed(greeting: &Greeting, settings: &Settings, encrypted: bool) -> Result<u64> {
     use capability as can;
     let mut wanted = can::LONG_FLAG
@@ -349,7 +349,7 @@ fn response(capabilities: u64, collation: u8, settings: &Settings, plugin: &str,
     packet
 }
 
-/// What the server's list of sessions shows.
+/// The attributes that the server's list of sessions shows.
 fn attributes(settings: &Settings) -> Vec<u8> {
     let version = env!("CARGO_PKG_VERSION");
     let process = std::process::id().to_string();

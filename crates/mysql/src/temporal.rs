@@ -49,7 +49,7 @@ impl Zone {
         Some(Self::Fixed(sign * (number(hours, 14)? * 60 + number(minutes, 59)?)))
     }
 
-    /// What the server says that the zone now is.
+    /// The zone that the server has now.
     pub(crate) fn of_server(text: &str) -> Self {
         Self::fixed(text).unwrap_or(Self::Other)
     }

@@ -13,7 +13,7 @@ use longshore_core::{
 use crate::message::Definition;
 use crate::options::{is_tinyint1_bool, zero_date};
 
-/// What a type's cells mean, and so what decodes them.
+/// The meaning of a type's cells, by which a decoder is chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Class {
     /// `tinyint(1)` with a sign, which many use for booleans.

@@ -1,4 +1,4 @@
-//! What can be wrong with a row.
+//! The faults of a row.
 
 use longshore_core::memory::NoRoom;
 
@@ -34,7 +34,7 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// What is wrong, and what to do.
+    /// The text of what is wrong, and of what to do.
     #[must_use]
     pub fn text(self) -> (String, &'static str) {
         let known = |what: &str, hint| (what.to_owned(), hint);
@@ -96,6 +96,6 @@ pub struct Failure {
     pub column: Option<usize>,
     /// The row, counted from the result's first.
     pub row: u64,
-    /// What is wrong.
+    /// The fault.
     pub fault: Fault,
 }

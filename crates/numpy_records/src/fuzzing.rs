@@ -1,4 +1,4 @@
-//! What the fuzz target calls: every reader of bytes that a server sends. There is none in an ordinary build.
+//! The functions that the fuzz target calls: every reader of bytes that a server sends. There is none in an ordinary build.
 
 use longshore_postgres::{Piece, RowSink, Splitter, Wanted};
 

@@ -8,7 +8,7 @@ use crate::step::{Action, Step};
 /// One field of a structured dtype.
 #[derive(Clone, Debug)]
 pub struct Field {
-    /// What the field holds.
+    /// The form of the field's values.
     pub form: Form,
     /// Where it begins within a record.
     pub offset: usize,
@@ -16,7 +16,7 @@ pub struct Field {
     pub size: usize,
 }
 
-/// What a field holds, by NumPy's kinds.
+/// The form of a field's values, by NumPy's kinds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Form {
     /// `b`
@@ -72,7 +72,7 @@ pub struct Column {
     pub binary: bool,
 }
 
-/// What a cell is.
+/// The kind of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Class {
     Bool,
@@ -96,7 +96,7 @@ pub(crate) enum Class {
     /// So many doubles.
     Doubles(usize),
     Tid,
-    /// What only asyncpg decodes.
+    /// A value that only asyncpg decodes.
     Opaque,
 }
 
@@ -273,7 +273,7 @@ fn are_doubles(leaves: &[Leaf], size: usize) -> bool {
     leaves.len() * 8 == size && fit.all(|fits| fits)
 }
 
-/// What a field holds for NULL: asyncpg-rkt's values.
+/// The bytes that a field holds for NULL: asyncpg-rkt's values.
 fn null(action: Action, field: &Field) -> Arc<[u8]> {
     let least = |size: usize| {
         let mut bytes = vec![0; size];

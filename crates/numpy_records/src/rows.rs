@@ -12,7 +12,7 @@ use crate::{Failure, Fault};
 /// The length word of NULL.
 const NULL: u32 = u32::MAX;
 
-/// What is asked of the system at most for rows that may not come.
+/// The memory that is asked of the system at most for rows that may not come.
 const MOST_EXPECTED: usize = 256 << 20;
 
 /// A result on its way into NumPy's memory.
@@ -69,7 +69,7 @@ impl Rows {
         self.count
     }
 
-    /// What was wrong with the first row at fault; none that came later is kept.
+    /// The fault of the first row that had one; none that came later is kept.
     #[must_use]
     pub fn failure(&self) -> Option<Failure> {
         self.failure
@@ -211,7 +211,7 @@ fn rewrite(steps: &[Step], body: &[u8], into: &mut Vec<u8>) {
 const FIRST_ROWS: usize = 64;
 const FIRST_BYTES: usize = 16 << 10;
 
-/// What has so many bytes grows by an eighth, and what is smaller to its double.
+/// The size from which memory grows by an eighth; what is smaller grows to its double.
 const LARGE: usize = 1 << 20;
 
 /// A number of rows beyond `room`; one takes `width` bytes.

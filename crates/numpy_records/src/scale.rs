@@ -25,7 +25,7 @@ fn attoseconds(unit: &Unit) -> Option<i128> {
     (unit.multiple > 0).then_some(one)?.checked_mul(i128::from(unit.multiple))
 }
 
-/// What becomes of a count.
+/// The treatment of a count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scale {
     /// It is multiplied with the first, and divided by the second; they have no common divisor.
@@ -122,7 +122,7 @@ mod tests {
         Scale::of(&Unit { name: name.to_owned(), multiple }, rest).unwrap()
     }
 
-    /// What NumPy's own units say, in attoseconds.
+    /// The count of NumPy's own units, by attoseconds.
     fn expected(microseconds: i64, name: &str, multiple: i64, rest: Rest) -> Option<i64> {
         let unit = attoseconds(&Unit { name: name.to_owned(), multiple }).unwrap();
         let product = i128::from(microseconds) * MICROSECOND;

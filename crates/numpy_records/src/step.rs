@@ -60,7 +60,7 @@ pub struct Step {
     pub(crate) action: Action,
     pub(crate) offset: usize,
     pub(crate) size: usize,
-    /// What the field holds for NULL.
+    /// The bytes that the field holds for NULL.
     pub(crate) null: Arc<[u8]>,
     /// A value was shorter than the field.
     shorter: bool,

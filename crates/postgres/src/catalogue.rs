@@ -1,4 +1,4 @@
-//! What only the server's catalogue tells: user-defined types, and which columns are NOT NULL.
+//! The facts that only the server's catalogue tells: user-defined types, and which columns are NOT NULL.
 //!
 //! Asked between `Parse` and `Bind`, and cached for one read: others may alter what they like between two.
 
@@ -47,7 +47,7 @@ SELECT a.attrelid, a.attnum, a.attndims, \
 FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_class c ON c.oid = a.attrelid \
 WHERE a.attrelid = ANY ($1::oid[]) AND a.attnum > 0";
 
-/// What the catalogue says of one type.
+/// The facts that the catalogue says of one type.
 #[derive(Debug)]
 enum Entry {
     Other { name: String },
@@ -59,14 +59,14 @@ enum Entry {
     Extension { name: String, class: Class },
 }
 
-/// What the catalogue says of one column of a table.
+/// The facts that the catalogue says of one column of a table.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ColumnFacts {
     pub(crate) not_null: bool,
     pub(crate) dimensions: usize,
 }
 
-/// What a statement needs to know of the catalogue.
+/// The facts of the catalogue that a statement needs.
 #[derive(Debug)]
 pub(crate) struct Needs {
     types: Vec<u32>,
@@ -163,7 +163,7 @@ impl Catalogue {
         Ok(())
     }
 
-    /// What is to be asked next, until everything is known.
+    /// The next question, until everything is known.
     pub(crate) fn question(&self, needs: &mut Needs, columns: &[Described]) -> Option<Question> {
         if self.absent {
             return None;
@@ -275,7 +275,7 @@ impl Catalogue {
         }
     }
 
-    /// What is known of the table column behind `column`.
+    /// The facts of the table column behind `column`.
     pub(crate) fn facts(&self, column: &Described) -> ColumnFacts {
         self.columns.get(&(column.table, column.attribute)).copied().unwrap_or_default()
     }

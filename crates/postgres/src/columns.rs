@@ -25,7 +25,7 @@ pub(crate) struct ResultColumn {
 }
 
 impl ResultColumn {
-    /// What reads its cells.
+    /// The reader of its cells.
     pub(crate) fn reader(&self, options: &ReadOptions) -> Result<ReadColumn> {
         let (name, data_type) = (self.field.name(), self.field.data_type());
         let decoder = decoder(name, &self.native, self.format, data_type, options)?;

@@ -25,10 +25,10 @@ use crate::settings::{Environment, Settings};
 /// The state of a syntax error.
 const SYNTAX: &str = "42601";
 
-/// What the catalogue's own statements are called: the caller's statement is the unnamed one.
+/// The name of the catalogue's own statements: the caller's statement is the unnamed one.
 const LOOKUP: &str = "longshore_lookup";
 
-/// What was asked of the server and is not answered to its end; a drop in the middle must stop it.
+/// The request that is not answered to its end; a drop in the middle must stop it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Exchange {
     /// Nothing: the server waits for the next statement.
@@ -47,7 +47,7 @@ enum Exchange {
 pub(crate) struct Connection {
     socket: Socket,
     inbox: Inbox,
-    /// What the server has reported about itself (`ParameterStatus`).
+    /// The parameters that the server has reported about itself (`ParameterStatus`).
     parameters: BTreeMap<String, String>,
     canceller: Canceller,
     outbox: BytesMut,
@@ -55,7 +55,7 @@ pub(crate) struct Connection {
     exchange: Exchange,
     /// Nothing more can be sent or received.
     is_lost: bool,
-    /// What the server's last `ReadyForQuery` said.
+    /// The transaction's state in the server's last `ReadyForQuery`.
     transaction: Transaction,
     /// The unnamed statement that the server has, where the open transaction has parsed it last.
     unnamed: Option<(String, Prepared)>,

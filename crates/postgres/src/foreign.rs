@@ -172,7 +172,7 @@ impl Inquiry {
         encode::parameters(values, &types)
     }
 
-    /// What takes the rows, once every column comes as it is wanted.
+    /// The receiver of the rows, once every column comes as it is wanted.
     pub fn arrival(&self) -> Result<Arrival> {
         Ok(Arrival::new(RowReader::new(self.plan()?, &self.options)?))
     }
@@ -293,7 +293,7 @@ impl Arrival {
         self.reader.assembly.schema().clone()
     }
 
-    /// What finalises the batches, if their types are not final.
+    /// The finaliser of the batches, if their types are not final.
     #[must_use]
     pub fn finaliser(&self) -> Option<Arc<dyn Finaliser>> {
         self.reader.finaliser()

@@ -49,7 +49,7 @@ fn is_geography(native: &Type) -> bool {
     native.name.ends_with("geography")
 }
 
-/// What a modifier declares, as PostGIS shows it: `(PointZ,4326)`.
+/// The text that a modifier declares, as PostGIS shows it: `(PointZ,4326)`.
 pub(crate) fn declared(modifier: i32) -> String {
     const NAMES: [&str; 16] = [
         "Geometry",
@@ -79,7 +79,7 @@ pub(crate) fn declared(modifier: i32) -> String {
     }
 }
 
-/// What GeoArrow's metadata says of a column of `native`, as far as it is known before the rows.
+/// The metadata of GeoArrow for a column of `native`, as far as it is known before the rows.
 pub(crate) fn extension_metadata(native: &Type) -> Option<String> {
     metadata(declared_srid(native).unwrap_or_default(), is_geography(native))
 }

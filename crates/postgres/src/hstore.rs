@@ -165,7 +165,7 @@ fn split_text(cell: &[u8], into: &mut Pairs) -> Result<(), Odd> {
     Ok(())
 }
 
-/// What stands in the quotes at the beginning of `text` goes into `scratch`; gives what follows them.
+/// Puts the text in the quotes at the beginning of `text` into `scratch`; gives what follows them.
 fn quoted<'a>(text: &'a [u8], scratch: &mut Vec<u8>) -> Result<&'a [u8], Odd> {
     scratch.clear();
     let mut rest = text.strip_prefix(b"\"").ok_or_else(damaged)?;
@@ -232,7 +232,7 @@ pub(crate) fn literal(item: &Item<'_>) -> Result<String, Odd> {
     Ok(literal)
 }
 
-/// What takes a key and its value.
+/// A function that takes a key and its value.
 type Take<'a> = dyn FnMut(&str, Option<&str>) -> Result<(), Odd> + 'a;
 
 /// Hands over the pairs of a map, all of whose keys differ: of two that are the same the server would keep one.

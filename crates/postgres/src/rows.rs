@@ -23,7 +23,7 @@ const UNREADABLE: &str = "22021";
 /// Rows of a batch whose decimals are finalised later: its cells and its decimals are there at once.
 const DEFERRED_ROWS: usize = 1 << 16;
 
-/// What makes record batches of a result's rows.
+/// The reader of a result's rows into record batches.
 #[derive(Debug)]
 pub(crate) struct RowReader {
     pub(crate) assembly: Assembly,
@@ -44,7 +44,7 @@ impl RowReader {
         Ok(Self { assembly, formats, options })
     }
 
-    /// What finalises the batches, if their types are not final.
+    /// The finaliser of the batches, if their types are not final.
     pub(crate) fn finaliser(&self) -> Option<Arc<dyn Finaliser>> {
         let is_final = !self.assembly.schema().fields().iter().any(|field| has_deferred(field));
         let deferred = || Deferred { formats: self.formats.clone(), options: self.options.clone() };

@@ -27,10 +27,10 @@ pub(crate) struct PostgresSession {
     pub(crate) catalogue: Catalogue,
     /// Whether a statement of the caller's has run here, and may have left something behind.
     pub(crate) used: bool,
-    /// What statements before the read that is under way set, by name, where some have run. Every session of that read
-    /// runs them; whoever comes after it finds what they left.
+    /// The settings of statements before the read that is under way, by name, where some have run. Every session of
+    /// that read runs them; whoever comes after it finds what they left.
     pub(crate) setup: Option<Vec<String>>,
-    /// What is to be done for the parts in the snapshot that this session has exported.
+    /// The duties to the parts in the snapshot that this session has exported.
     pub(crate) coordinator: Option<Coordinator>,
 }
 

@@ -1,4 +1,4 @@
-//! What a connection needs to know: libpq's settings, from the URL, keywords, a service file and the environment.
+//! The settings of a connection: libpq's, from the URL, keywords, a service file and the environment.
 
 mod encryption;
 mod environment;
@@ -27,7 +27,7 @@ pub(crate) enum BindingMode {
     Require,
 }
 
-/// What the server must be (`target_session_attrs`).
+/// The role that the server must be (`target_session_attrs`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
     Any,

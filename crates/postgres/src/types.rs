@@ -13,7 +13,7 @@ use longshore_core::{
 
 use crate::{geometry, hstore};
 
-/// What a type's cells mean, and so what decodes them.
+/// The meaning of a type's cells, by which a decoder is chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Class {
     Bool,
@@ -172,7 +172,7 @@ pub(crate) struct Type {
     pub(crate) modifier: i32,
 }
 
-/// What a type is made of.
+/// The kind of a type, and the types that it is made of.
 #[derive(Clone, Debug)]
 pub(crate) enum Kind {
     Plain(Class),

@@ -113,13 +113,13 @@ const FLUSH: usize = 256 << 10;
 
 /// The signature of the binary format, its flags, and the length of an extension that there is not.
 const SIGNATURE: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
-/// What is there instead of a row's number of columns at the end.
+/// The mark in place of a row's number of columns at the end.
 const TRAILER: [u8; 2] = (-1_i16).to_be_bytes();
 
 /// The tag and the length of a `CopyData` message, which is known once the message is full.
 const HEADER: usize = 5;
 
-/// What takes a whole `CopyData` message.
+/// A function that takes a whole `CopyData` message.
 type SendMessage<'a> = dyn FnMut(&[u8]) -> Result<()> + 'a;
 
 /// One column, and what it goes into.
@@ -132,7 +132,7 @@ struct CopyColumn {
 /// The rows of a COPY, batch by batch.
 struct CopyRows {
     columns: Vec<CopyColumn>,
-    /// What encodes each column in the binary format; `None` where one has no binary form: then all are texts, which the
+    /// The encoders of the columns in the binary format; `None` where one has no binary form: then all are texts, which the
     /// server parses.
     binary: Option<Vec<Encode>>,
     message: Vec<u8>,

@@ -1,4 +1,5 @@
-//! What stands next to asyncpg: the port that its bytes come through, and rows on their way into the memory of Arrow and NumPy.
+//! The core's side of asyncpg: the port that its bytes come through, and rows on their way into the memory of Arrow and
+//! NumPy.
 
 use std::ffi::c_int;
 use std::mem::take;
@@ -33,7 +34,7 @@ struct PortState {
     receive: Option<Py<PyAny>>,
 }
 
-/// What takes rows.
+/// A sink of rows.
 #[derive(FromPyObject)]
 enum Sink<'py> {
     Rows(Bound<'py, PyRows>),
@@ -157,7 +158,7 @@ fn copied<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
     }
 }
 
-/// What a connection has been told of the catalogue.
+/// The facts that a connection has been told of the catalogue.
 #[pyclass(frozen, name = "Knowledge", module = "longshore._core")]
 pub(crate) struct PyKnowledge(Knowledge);
 
@@ -174,7 +175,7 @@ impl PyKnowledge {
     }
 }
 
-/// What has to be known before a statement's rows can be read.
+/// The questions to the catalogue before a statement's rows can be read.
 #[pyclass(frozen, name = "Inquiry", module = "longshore._core")]
 pub(crate) struct PyInquiry {
     inquiry: Mutex<Inquiry>,
@@ -236,7 +237,7 @@ impl PyInquiry {
         locked(&self.inquiry).binary().map_err(raise)
     }
 
-    /// What takes the rows.
+    /// The sink of the rows.
     fn arrival(&self) -> PyResult<PyArrival> {
         let arrival = locked(&self.inquiry).arrival().map_err(raise)?;
         let arrival = Arc::new(Mutex::new(Some(arrival)));
@@ -364,7 +365,7 @@ fn leaf((kind, size, offset): (char, usize, usize)) -> Leaf {
     Leaf { kind, size, offset }
 }
 
-/// What was wrong with a row.
+/// The fault of a row.
 type PyFailure = (Option<usize>, u64, String, &'static str);
 
 /// The rows of one result.
@@ -378,7 +379,7 @@ impl PyRows {
         locked(&self.0).count()
     }
 
-    /// What was wrong: the column's index, the row, what, and what to do. No column where the whole row is at fault.
+    /// The fault: the column's index, the row, what is wrong, and what to do. No column where the whole row is at fault.
     ///
     /// Raises where there was no memory.
     fn failure(&self) -> PyResult<Option<PyFailure>> {
@@ -400,8 +401,9 @@ impl PyRows {
 
 /// A block of memory that neither moves nor changes its size while Python has a view of it: a longer one is another block.
 ///
-/// What an event loop receives into is read and written by those alone who hold the interpreter's lock: Rust, which runs no
-/// Python code meanwhile, and Python through a view. What a result has been made in is Python's alone from then on.
+/// The memory that an event loop receives into, read and written by those alone who hold the interpreter's lock: Rust,
+/// which runs no Python code meanwhile, and Python through a view. What a result has been made in is Python's alone
+/// from then on.
 #[pyclass(frozen, module = "longshore._core")]
 pub(crate) struct Block(Arc<SharedMemory>);
 

@@ -1,4 +1,4 @@
-//! What a database holds: objects, statistics, names.
+//! A database's contents: objects, statistics, names.
 
 use arrow_array::{RecordBatch, RecordBatchIterator};
 use longshore_core::{
@@ -63,7 +63,7 @@ pub(crate) fn objects(
         .map(self::table)
 }
 
-/// What is known of the tables that have these names, as ADBC nests it.
+/// The statistics of the tables that have these names, as ADBC nests them.
 #[pyfunction]
 #[pyo3(signature = (source, wait, *, catalog, schema, table, approximate))]
 pub(crate) fn statistics(

@@ -1,4 +1,4 @@
-//! What a DB-API cursor has of its statement: rows as tuples, made batch by batch, or the rest of them in Arrow's memory.
+//! The result of a DB-API cursor's statement: rows as tuples, made batch by batch, or the rest of them in Arrow's memory.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::vec::IntoIter;

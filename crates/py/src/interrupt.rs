@@ -1,4 +1,4 @@
-//! What a wait looks at: the caller's deadline, Ctrl-C, a flag that another thread may raise, and the time to report.
+//! The checks of a wait: the caller's deadline, Ctrl-C, a flag that another thread may raise, and the time to report.
 
 use std::sync::{Arc, Mutex};
 use std::thread::ThreadId;

@@ -11,7 +11,7 @@ use pyo3::types::PyDict;
 
 use longshore_interpreter::raise;
 
-/// What a result becomes, as far as its columns' types depend on it.
+/// The form of a result, as far as its columns' types depend on it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Frame {
     Pandas,
@@ -28,7 +28,7 @@ pub(crate) struct Policy {
     pub(crate) options: ReadOptions,
 }
 
-/// What the words of a key stand for; the first is the default.
+/// The words of a key and their values; the first is the default.
 type Words<T> = &'static [(&'static str, T)];
 
 const UNREPRESENTABLE: Words<Unrepresentable> =
@@ -142,7 +142,7 @@ impl<'py> FromPyObject<'_, 'py> for Policy {
     }
 }
 
-/// What the word under `key` stands for, which is taken out of `words`.
+/// The value of the word under `key`, which is taken out of `words`.
 fn word<T: Copy>(words: &mut BTreeMap<String, String>, key: &str, known: &[(&str, T)]) -> Result<T> {
     let chosen = words.remove(key).unwrap_or_default();
     let found = known.iter().find(|(word, _)| *word == chosen);

@@ -99,7 +99,7 @@ pub(crate) fn framed(
     Ok(Box::new(Changed { batches, schema, change }))
 }
 
-/// What stops the engine.
+/// The handle that stops the engine.
 struct Cancel(Py<PyAny>);
 
 impl Cancel {
@@ -109,7 +109,7 @@ impl Cancel {
     }
 }
 
-/// What gives the exception that made the engine fail.
+/// The callable that gives the exception that made the engine fail.
 struct Failure(Option<Py<PyAny>>);
 
 impl Failure {

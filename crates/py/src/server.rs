@@ -16,7 +16,7 @@ use crate::source::PyTarget;
 #[pyclass(frozen, name = "FlightServer", module = "longshore._core")]
 pub(crate) struct FlightServer(Server);
 
-/// What no client has more of.
+/// The limits of each client.
 #[derive(Clone, Copy, FromPyObject)]
 pub(crate) struct PyLimits {
     connections: usize,
@@ -36,7 +36,7 @@ fn seconds(seconds: f64) -> PyResult<Duration> {
     Duration::try_from_secs_f64(seconds).map_err(|_| raise(Error::interface("a time is a number of seconds")))
 }
 
-/// What is served: a target, or a callable that opens sessions.
+/// The served source: a target, or a callable that opens sessions.
 fn served(given: &Bound<'_, PyAny>) -> Arc<Direct> {
     if let Ok(target) = given.cast::<PyTarget>() {
         return target.get().0.clone();

@@ -1,4 +1,4 @@
-//! What a read can be given to read from: a target, a pool, a connection.
+//! The arguments that a read can be given to read from: a target, a pool, a connection.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -20,7 +20,7 @@ use crate::policy::Policy;
 use crate::read::Reading;
 use crate::result::framed;
 
-/// What a version did: its number, microseconds since 1970, the table, the operation, how many rows.
+/// A change to the store: its number, microseconds since 1970, the table, the operation, how many rows.
 type Change = (i64, i64, String, String, u64);
 
 /// An open store.
@@ -86,7 +86,7 @@ impl Store {
         })
     }
 
-    /// What has been done to a table, or to all, the oldest first.
+    /// The changes of a table, or of all, the oldest first.
     #[pyo3(signature = (table = None))]
     fn versions(&self, py: Python<'_>, table: Option<&str>) -> PyResult<Vec<Change>> {
         let store = self.open_store()?;
@@ -103,7 +103,7 @@ impl Store {
         py.detach(|| store.vacuum(older_than)).map_err(raise)
     }
 
-    /// What is damaged.
+    /// The texts of what is damaged.
     fn check(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         let store = self.open_store()?;
         py.detach(|| store.check()).map_err(raise)

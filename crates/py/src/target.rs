@@ -1,4 +1,4 @@
-//! What to connect to, as Python gives it.
+//! The database to connect to, as Python gives it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

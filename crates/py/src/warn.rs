@@ -1,4 +1,4 @@
-//! What a caller is told with a result, as Python's warnings.
+//! The warnings that come with a result, as Python's.
 
 use longshore_core::{Kind, Result, Warnings};
 use pyo3::prelude::*;

@@ -89,7 +89,7 @@ pub(crate) fn postgresql_inlined(statement: &str, literals: Vec<String>) -> PyRe
     longshore_postgres::inlined(statement, &literals).map_err(raise)
 }
 
-/// What a COPY of a frame into such columns sends, whose types have these OIDs and modifiers: the format's name, and the bytes.
+/// The format of a COPY of a frame into such columns, whose types have these OIDs and modifiers: its name, and the bytes.
 #[pyfunction]
 // The interpreter gives a value.
 #[allow(clippy::needless_pass_by_value)]

@@ -1,4 +1,4 @@
-//! What can be wrong with an object, before the column's name is known.
+//! The faults of an object, before the column's name is known.
 
 use longshore_core::{Error, Kind, Place};
 use longshore_values::Fault;

@@ -10,7 +10,7 @@ use crate::profile::{FieldProfiles, Integers, Profile, ValueKind};
 use crate::read::Extent;
 use longshore_values::Fault;
 
-/// What all objects of a place are.
+/// The kind of all objects of a place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Null,
@@ -40,7 +40,7 @@ pub(crate) enum Kind {
     Struct(Vec<(String, Kind)>),
     /// The JSON of each.
     Json,
-    /// What Python's `str` says of each.
+    /// The text that Python's `str` gives of each.
     Str,
 }
 

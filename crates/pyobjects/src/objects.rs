@@ -25,7 +25,7 @@ const ROWS: usize = 1 << 16;
 /// Bytes of the longest text that a view tells.
 const LONGEST: usize = i32::MAX as usize;
 
-/// What becomes of objects that could become one or the other.
+/// The treatment of objects that could become one or the other.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Choices {
     /// Whether a NaN among the rows, and not within a list or a dict, is NULL.

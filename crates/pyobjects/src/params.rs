@@ -13,7 +13,7 @@ use crate::read::{
     temporal, timedelta, truth, uuid, with_bytes,
 };
 
-/// What contains itself would go on for ever.
+/// The depth of containers that is refused: one that contains itself would go on for ever.
 const DEEPEST: usize = 64;
 
 /// The parameters in `None`, a sequence, or a dict by name.

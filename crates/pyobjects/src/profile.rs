@@ -13,7 +13,7 @@ use crate::read::{
     text, time, timedelta, uuid, with_bytes,
 };
 
-/// What a value is, of the kinds that Arrow tells apart.
+/// The kind of a value, of those that Arrow tells apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum ValueKind {

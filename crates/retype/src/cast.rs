@@ -232,7 +232,7 @@ fn copied(cell: &[u8], to: &mut Vec<u8>) -> Result<(), Odd> {
     Ok(())
 }
 
-/// What writes the values of `array` in a form; `None` where [`can`] has said so.
+/// The writer of the values of `array` in a form; `None` where [`can`] has said so.
 fn render(array: &ArrayRef, form: Form) -> Option<Render<'_>> {
     use DataType as T;
     macro_rules! shown {

@@ -13,7 +13,7 @@ use longshore_values::decimal::Text;
 use crate::cast;
 
 const TYPE: &str = "ADBC:postgresql:typname";
-/// What a source marks a field of numbers in texts with, which have no scale.
+/// The key by which a source marks a field of numbers in texts, which have no scale.
 const UNSCALED: &str = "longshore:unscaled";
 const MODIFIER: &str = "POSTGRESQL:typmod";
 

@@ -23,7 +23,7 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// What `options` make of batches of `schema`; an error for a column that cannot be what the caller asks for.
+    /// The policy of `options` for batches of `schema`; an error for a column that cannot be what the caller asks for.
     pub fn new(schema: &Schema, options: &ReadOptions) -> Result<Self> {
         let (cast, schema) = chosen(schema, options)?;
         Ok(Self { cast, schema, options: options.clone(), rows: 0 })
@@ -35,7 +35,7 @@ impl Policy {
         self.schema.clone()
     }
 
-    /// What makes the schema final; `None` where it is.
+    /// The finaliser of the schema; `None` where it is final.
     #[must_use]
     pub fn finaliser(&self) -> Option<Arc<dyn Finaliser>> {
         let is_final = !self.schema.fields().iter().any(|field| has_deferred(field));

@@ -8,7 +8,7 @@ use longshore_core::Unrepresentable;
 use longshore_values::Fault;
 use longshore_values::decimal::{DecimalType, rescale};
 
-/// What to do where a stream's type holds no value of the result.
+/// The hint where a stream's type holds no value of the result.
 pub const WHOLE: &str = "fetch_arrow_table gives the whole result one type; or CAST the column in the query";
 
 /// `array`, of the scale `own`, under the precision and scale `to`; `narrow` gives a value's integer where it has so few digits.

@@ -13,7 +13,7 @@ const MANY: usize = 1 << 17;
 /// Copying is the memory's work: more threads do not make it faster.
 const MOST_THREADS: usize = 4;
 
-/// What `work` makes of each column of so many rows, in their order.
+/// The results of `work` for each column of so many rows, in their order.
 pub fn by_column<T: Send, R: Send>(rows: usize, columns: Vec<T>, work: impl Fn(T) -> R + Sync) -> Vec<R> {
     let cores = if rows < MANY { 1 } else { thread::available_parallelism().map_or(1, NonZero::get) };
     let threads = cores.min(columns.len()).min(MOST_THREADS);

@@ -7,7 +7,7 @@ use arrow_array::types::{ByteArrayType, ByteViewType};
 use arrow_array::{Array, GenericByteArray, GenericByteViewArray};
 use arrow_buffer::ArrowNativeType;
 
-/// What a view has room for besides its length.
+/// The bytes that a view has room for besides its length.
 const INLINE: usize = 12;
 
 /// `array` as views over its own bytes; where a place would not fit into a view, over a copy.

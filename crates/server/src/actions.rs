@@ -28,7 +28,7 @@ use crate::status::{malformed, status, unknown};
 /// The most parts of a result.
 const MOST_PARTS: i64 = 64;
 
-/// What a session has chosen.
+/// The choices of a session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Options {
     pub(crate) schema: Option<String>,

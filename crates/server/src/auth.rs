@@ -25,7 +25,7 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// What a user may do.
+/// The rights of a user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
     Reader,
@@ -154,7 +154,7 @@ impl Users {
     }
 }
 
-/// What follows a word, which has any case.
+/// The text that follows a word, which has any case.
 fn after<'a>(header: &'a str, word: &str) -> Option<&'a str> {
     header.get(..word.len()).filter(|start| start.eq_ignore_ascii_case(word)).map(|_| &header[word.len()..])
 }

@@ -33,7 +33,7 @@ const LARGE: usize = 16 << 10;
 const HEAD: u32 = 2;
 const BODY: u32 = 1000;
 
-/// What stands before a message of Arrow's stream format, and before one of gRPC's.
+/// The lengths of the prefixes of a message in Arrow's stream format, and of one in gRPC's.
 const ARROW_PREFIX: usize = 8;
 const GRPC_PREFIX: usize = 5;
 

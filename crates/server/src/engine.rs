@@ -1,4 +1,4 @@
-//! What is served, for one role: its sessions, and the statements on them.
+//! The served source, for one role: its sessions, and the statements on them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +18,7 @@ pub(crate) struct Engine {
     time: Option<Duration>,
 }
 
-/// What a statement runs on: any session of the role, or the one of a transaction.
+/// The sessions of a statement: any of the role, or the one of a transaction.
 #[derive(Clone)]
 pub(crate) enum Where {
     Any(Arc<Engine>),

@@ -1,4 +1,4 @@
-//! What clients hold by a handle: it is one user's, and goes when no one asks for it.
+//! The objects that clients hold by a handle: it is one user's, and goes when no one asks for it.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -16,7 +16,7 @@ pub(crate) struct Expiring<T> {
     /// Those of each owner.
     held: Mutex<HashMap<String, HashMap<String, Held<T>>>>,
     idle: Duration,
-    /// What they are, and how many of them a user may have.
+    /// The name for them, and how many of them a user may have.
     name: &'static str,
     most: usize,
 }

@@ -13,7 +13,7 @@ use crate::shared::{Context, Shared, handle_text};
 use crate::status::{malformed, status};
 use crate::uploads::Upload;
 
-/// What Longshore's client asks for beyond the protocol, by the names of options: a mode, the columns of the key by their
+/// The options of Longshore's client beyond the protocol, by their names: a mode, the columns of the key by their
 /// places in it, and the types of a new table's columns by their names.
 const MODE: &str = "longshore.mode";
 const KEY: &str = "longshore.key.";

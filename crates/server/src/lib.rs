@@ -1,6 +1,6 @@
 //! A Flight SQL server in front of any source: its sessions run the statements, and its batches go to the socket as they come.
 //!
-//! What is served is two [`Direct`]s: one whose sessions change rows, and one whose sessions only read.
+//! The served source is two [`Direct`]s: one whose sessions change rows, and one whose sessions only read.
 
 mod actions;
 mod auth;
@@ -60,7 +60,7 @@ pub struct Tls {
     pub client_authority: Option<std::path::PathBuf>,
 }
 
-/// What no client has more of.
+/// The limits of each client.
 #[derive(Clone, Debug)]
 pub struct Limits {
     /// Connections of clients.

@@ -1,4 +1,4 @@
-//! What a server tells of its work, a JSON object a line on the standard error output: no data, no statement, no secret.
+//! The log of a server's work, a JSON object a line on the standard error output: no data, no statement, no secret.
 
 use std::io::Write;
 use std::net::SocketAddr;

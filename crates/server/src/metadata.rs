@@ -20,7 +20,7 @@ use longshore_core::{CatalogueQueries, Current, Deadline, Depth, Error, ObjectFi
 
 use crate::engine::Where;
 
-/// What is asked of the catalogue.
+/// A question to the catalogue.
 pub(crate) enum Question {
     Catalogs(CommandGetCatalogs),
     Schemas(CommandGetDbSchemas),
@@ -447,7 +447,7 @@ fn entries(queries: &CatalogueQueries) -> Vec<String> {
     queries.entries().into_iter().flat_map(|(name, text)| [name.to_owned(), text.to_owned()]).collect()
 }
 
-/// What the server can do.
+/// The abilities of the server.
 fn information(current: &Current, reads_only: bool) -> SqlInfoDataBuilder {
     let quote =
         if matches!(current.vendor.as_str(), "MySQL" | "MariaDB" | "ClickHouse") { "`" } else { "\"" };

@@ -64,7 +64,7 @@ pub(crate) enum Part {
     Nothing,
 }
 
-/// What the parts of a result may take together.
+/// The memory that the parts of a result may take together.
 #[derive(Clone, Copy)]
 pub(crate) struct Quota {
     pub(crate) memory: usize,

@@ -13,10 +13,10 @@ use longshore_source::sql::POSTGRESQL;
 
 /// The first words of statements that read.
 const READING: [&str; 9] = ["select", "with", "values", "table", "show", "describe", "desc", "explain", "("];
-/// What makes a query of MySQL's write a file of the server's.
+/// The words by which a query of MySQL's writes a file of the server's.
 const FILES: [&str; 2] = ["outfile", "dumpfile"];
 
-/// What gives sessions that only read, of a source whose sessions write.
+/// A factory of sessions that only read, of a source whose sessions write.
 #[must_use]
 pub fn read_only(source: Arc<Direct>) -> Arc<Direct> {
     Direct::new(

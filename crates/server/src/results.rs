@@ -26,7 +26,7 @@ const AHEAD: usize = 4 << 20;
 /// The messages of a response for tonic to encode: none, as it has [`Rows`] for a body.
 pub(crate) type Messages = stream::Empty<Result<FlightData, Status>>;
 
-/// What runs for clients, so that a server that ends can stop it.
+/// The calls that run for clients, so that a server that ends can stop them.
 #[derive(Default)]
 pub(crate) struct Running(Mutex<HashMap<u64, CancelHandle>>, AtomicU64);
 
@@ -113,7 +113,7 @@ impl Stream for Guarded {
 /// Frames that wait for the socket, and the room that they take.
 type Waiting = (Result<Vec<Bytes>, Status>, OwnedSemaphorePermit);
 
-/// What waits for the socket, on its side.
+/// The messages that wait for the socket, on its side.
 struct Queue {
     waiting: mpsc::UnboundedReceiver<Waiting>,
     room: Arc<Semaphore>,

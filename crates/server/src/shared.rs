@@ -1,4 +1,4 @@
-//! What calls share: who makes them, the engines, and what clients hold by a handle.
+//! The state that calls share: who makes them, the engines, and what clients hold by a handle.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -43,7 +43,7 @@ const BEFORE: Duration = Duration::from_secs(10);
 /// The first words of statements that may change rows.
 const CHANGES: [&str; 8] = ["insert", "update", "delete", "merge", "replace", "with", "copy", "call"];
 
-/// What all calls share.
+/// The state that all calls share.
 pub(crate) struct Shared {
     writers: Arc<Engine>,
     readers: Arc<Engine>,

@@ -67,7 +67,7 @@ fn tls(files: &Tls, greeting: Duration) -> Result<ServerTlsConfig> {
     })
 }
 
-/// What answers the calls of clients.
+/// The router of the calls of clients.
 pub(crate) fn router(
     place: &Place,
     message: usize,

@@ -1,4 +1,4 @@
-//! What a client sends in `DoPut`: its command, and record batches that the statement's thread waits for.
+//! The uploads of clients by `DoPut`: a command, and record batches that the statement's thread waits for.
 
 use std::time::Duration;
 

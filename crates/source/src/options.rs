@@ -2,7 +2,7 @@
 
 use longshore_core::{Load, SourceOption};
 
-/// What becomes of lists, structs and maps where the database has no such types.
+/// The treatment of lists, structs and maps where the database has no such types.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Nested {
     /// They are refused.

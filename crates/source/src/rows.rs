@@ -49,7 +49,7 @@ pub trait RowWire: Send + 'static {
     /// Consumes a message that stands first; whether it is the end of the result.
     fn message(&mut self, message: Self::Message, rows: &Assembly) -> Result<bool>;
 
-    /// What finalises the batches, if their types are not final.
+    /// The finaliser of the batches, if their types are not final.
     fn finaliser(&self) -> Option<Arc<dyn Finaliser>> {
         None
     }

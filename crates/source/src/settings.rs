@@ -87,9 +87,9 @@ impl Key {
 pub struct Keys {
     /// All of them.
     pub all: &'static [Key],
-    /// What to do about a name that is close to none of them.
+    /// The hint for a name that is close to none of them.
     pub hint: &'static str,
-    /// What to write instead of another library's word.
+    /// The setting to write instead of another library's word.
     pub instead: fn(&str) -> Option<String>,
 }
 
@@ -129,7 +129,7 @@ impl Values {
         Self { keys, texts: BTreeMap::new() }
     }
 
-    /// What `target` says: its keywords, which win over its URL, whose database goes under the name `database`.
+    /// The values of `target`: its keywords, which win over its URL, whose database goes under the name `database`.
     pub fn of(keys: &'static Keys, target: &Target, database: &str) -> Result<Self> {
         let mut values = Self::new(keys);
         // "ssl-mode" before "ssl", which says less.
@@ -165,7 +165,7 @@ impl Values {
         Ok(())
     }
 
-    /// What was said of a setting.
+    /// The value that was said of a setting.
     #[must_use]
     pub fn text(&self, name: &str) -> Option<&str> {
         self.texts.get(name).map(String::as_str)

@@ -1,4 +1,4 @@
-//! What every source's splitting shares: why a read is not split, how many sessions it is worth, the column that parts it,
+//! The base of every source's splitting: why a read is not split, how many sessions it is worth, the column that parts it,
 //! and bounds of equal width.
 
 use std::num::NonZeroUsize;
@@ -26,7 +26,7 @@ impl NotSplit {
         Self::Reason(reason.into())
     }
 
-    /// What the caller is told.
+    /// The division that the caller is told of.
     pub fn division(self) -> Result<Division> {
         match self {
             Self::Small => Ok(Division::Whole),

@@ -41,7 +41,7 @@ pub trait Rows<S>: Send {
     fn count(&self) -> u64;
 }
 
-/// What is rolled back where a write fails.
+/// The scope that is rolled back where a write fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// A transaction of its own.
@@ -79,7 +79,7 @@ pub struct Undo {
     pub is_always: bool,
 }
 
-/// What a write has begun, and how that is undone: the transaction first, then the last of the rest first.
+/// The notes of what a write has begun, and how that is undone: the transaction first, then the last of the rest first.
 #[derive(Debug, Default)]
 pub struct UndoLog {
     scope: Option<Scope>,
@@ -268,7 +268,7 @@ impl<S: Writer, R: Rows<S>> Sink for TableSink<S, R> {
 
 /// A staging table that other sessions fill.
 pub struct Staged {
-    /// What each of them writes.
+    /// The load of each of them.
     pub load: Load,
     /// The statement by which any session removes the table.
     pub undo: String,
@@ -323,7 +323,7 @@ pub fn number_column(load: &Load) -> String {
     name
 }
 
-/// What the other sessions write into the staging table `table`, with their rows' numbers in the column `number`.
+/// The load that the other sessions write into the staging table `table`, with their rows' numbers in the column `number`.
 #[must_use]
 pub fn staged_load(load: &Load, table: TableName, number: Option<&str>) -> Load {
     let number = number.map(|name| Arc::new(Field::new(name, DataType::Int64, false)));

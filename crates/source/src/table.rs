@@ -152,7 +152,7 @@ impl Naming {
     }
 }
 
-/// What to do about a table that is there already.
+/// The hint for a table that is there already.
 pub const EXISTS_HINT: &str = "if_exists=\"append\" adds to the table, \"truncate\" replaces its rows, \"replace\" \
                                the table, \"upsert\" needs a key";
 

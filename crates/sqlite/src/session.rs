@@ -74,7 +74,7 @@ impl SqliteSession {
         Ok(statement)
     }
 
-    /// What `read` makes of each row of a query.
+    /// The results of `read` for each row of a query.
     pub(crate) fn query<T>(&self, text: &str, read: impl Fn(&Statement) -> T) -> Result<Vec<T>> {
         self.query_with(&Query::new(text), read)
     }
@@ -98,7 +98,7 @@ impl SqliteSession {
         plan(self.facts(statement, text)?, options)
     }
 
-    /// What is known of the columns of `statement`, whose text is `text`.
+    /// The facts of the columns of `statement`, whose text is `text`.
     pub(crate) fn facts(&self, statement: &Statement, text: &str) -> Result<Vec<Facts>> {
         if statement.columns() == 0 {
             return Err(Error::programming("the statement returns no rows, and was not run").with_hint(
@@ -163,7 +163,7 @@ impl SqliteSession {
         Ok(Started::Rows(statement, Collector::new(plans, options)?))
     }
 
-    /// What a statement without rows has done.
+    /// The effect of a statement without rows.
     fn done(&self, statement: &Statement, text: &str) -> Done {
         let word = first_word(text);
         let is_new = matches!(word.as_str(), "INSERT" | "REPLACE");
@@ -193,7 +193,7 @@ fn run(statement: &mut Statement) -> Result<u64> {
     Ok(rows)
 }
 
-/// What is known of a table.
+/// The facts of a table.
 #[derive(Clone, Copy, Default)]
 struct TableFacts {
     is_strict: bool,
@@ -407,7 +407,7 @@ pub struct Database {
     pub statements: Vec<String>,
 }
 
-/// What is known of the columns of `query`, by preparing it where the same tables are, without their rows. Fails where
+/// The facts of the columns of `query`, by preparing it where the same tables are, without their rows. Fails where
 /// something is not there, such as a function of the connection's own.
 pub fn describe_in_copy(databases: &[Database], query: &str) -> Result<Vec<Facts>> {
     let target = Target::from_url("sqlite://")?;

@@ -1,4 +1,4 @@
-//! What a URL or keywords say of a database: which file, and how it is opened.
+//! The settings that a URL or keywords say of a database: which file, and how it is opened.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
@@ -114,7 +114,7 @@ impl Settings {
         }
     }
 
-    /// What to do where SQLite cannot open the file, as far as the file system tells.
+    /// The hint where SQLite cannot open the file, as far as the file system tells.
     pub(crate) fn remedy(&self) -> Option<String> {
         let path = Path::new(self.file.as_deref()?);
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));

@@ -11,7 +11,7 @@ use longshore_values::decimal::DecimalType;
 
 use crate::decode::overrides;
 
-/// What a declared type promises of a column's values. SQLite itself enforces none of it (sqlite.org/datatype3.html).
+/// The promise of a declared type for a column's values. SQLite itself enforces none of it (sqlite.org/datatype3.html).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Class {
     /// Whole numbers.
@@ -154,7 +154,7 @@ fn numeric(name: &str) -> Class {
     }
 }
 
-/// What is known of a column of a result.
+/// The facts of a column of a result.
 #[derive(Clone, Debug)]
 pub struct Facts {
     /// Its name.
@@ -175,16 +175,16 @@ pub struct Plan {
     pub(crate) read_as: ReadAs,
 }
 
-/// What a column becomes.
+/// The type that a column becomes.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum ReadAs {
-    /// What all values of the whole result need.
+    /// The type that all values of the whole result need.
     Inferred,
-    /// What the values of the first batch need.
+    /// The type that the values of the first batch need.
     InferredFromFirstBatch,
     /// This type.
     Declared(DataType),
-    /// What the caller asks for.
+    /// The type that the caller asks for.
     Override(DataType),
 }
 

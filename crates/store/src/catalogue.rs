@@ -1,7 +1,8 @@
 //! The catalogue: which versions there are, and which files each table has in each.
 //!
-//! What a version adds begins with it, and what a later one replaces ends with that: a version's state are the rows that have begun
-//! and have not ended. Rows are never changed otherwise, so that a reader of a version needs no transaction of the catalogue.
+//! The catalogue of versions. What one adds begins with it, and what a later one replaces ends with that: its state are
+//! the rows that and have not ended. Rows are never changed otherwise, so that a reader of a version needs no
+//! transaction of the catalogue.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -18,7 +19,7 @@ use crate::chunk::{Chunk, ChunkFile, encoded_name};
 use crate::copied::Copied;
 use crate::table::Table;
 
-/// What tells the catalogue from other files of SQLite: "LNGS".
+/// The mark of the catalogue among other files of SQLite: "LNGS".
 const APPLICATION: i32 = 0x4c4e_4753;
 /// The format of everything in a store.
 const FORMAT: i32 = 3;
@@ -48,7 +49,7 @@ INSERT INTO version VALUES (0, 0);
 INSERT INTO oldest VALUES (0);
 ";
 
-/// What a version did to a table.
+/// The change that a version did to a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
     /// The version.
@@ -69,7 +70,7 @@ pub(crate) struct Changed {
     pub(crate) after: Option<Arc<Table>>,
 }
 
-/// What a transaction did to a table, for the list of versions.
+/// The change that a transaction did to a table, for the list of versions.
 #[derive(Clone, Debug)]
 pub(crate) struct Done {
     pub(crate) relation: i64,
@@ -82,7 +83,7 @@ pub(crate) struct Done {
 #[derive(Debug)]
 pub(crate) struct Catalogue {
     connection: Connection,
-    /// What it is a copy of, for who may not write next to that.
+    /// The store that it is a copy of, for who may not write next to that.
     copied: Option<Copied>,
 }
 
@@ -249,7 +250,7 @@ impl Catalogue {
         })
     }
 
-    /// What has been done to a table, or to all, the oldest first.
+    /// The changes of a table, or of all, the oldest first.
     pub(crate) fn changes(&self, folded: Option<&str>) -> Result<Vec<Change>> {
         let query = "SELECT version, at, name, operation, rows FROM change JOIN version ON version.id = version
              WHERE (?1 IS NULL OR folded = ?1) AND version >= (SELECT version FROM oldest) ORDER BY version, change.rowid";
@@ -340,7 +341,7 @@ impl Catalogue {
         self.all(query, [], file_of)
     }
 
-    /// What SQLite finds wrong with the catalogue itself.
+    /// The damage that SQLite finds in the catalogue itself.
     pub(crate) fn check(&self) -> Result<Vec<String>> {
         let found: Vec<String> = self.all("PRAGMA integrity_check", [], |row| row.get(0))?;
         Ok(found

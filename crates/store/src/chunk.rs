@@ -37,7 +37,7 @@ const DAMAGED: &str = "store.check() tells what else is damaged; restore the fil
 pub(crate) struct Chunk {
     /// Its number in the catalogue; `None` for one that no commit has.
     pub(crate) id: Option<i64>,
-    /// What tells it from the table's other chunks while a transaction lasts.
+    /// The number that tells it from the table's other chunks while a transaction lasts.
     pub(crate) number: u32,
     /// Where it stands among them.
     pub(crate) order: i64,
@@ -46,7 +46,7 @@ pub(crate) struct Chunk {
     pub(crate) deleted: Arc<[u32]>,
 }
 
-/// What the catalogue knows of a file.
+/// The facts of a file in the catalogue.
 #[derive(Debug)]
 pub(crate) struct ChunkFile {
     pub(crate) name: String,
@@ -83,7 +83,7 @@ impl ChunkFile {
         std::iter::once(self).chain(self.encoded.as_deref())
     }
 
-    /// What is known of a column's values: nothing of one that the file lacks.
+    /// The facts of a column's values: none of one that the file lacks.
     pub(crate) fn statistics(&self, field: i32) -> Result<Option<&ColumnStatistics>> {
         if self.parsed.get().is_none() {
             let parsed = serde_json::from_str(&self.statistics).map_err(|error| {
@@ -157,7 +157,7 @@ pub(crate) struct Mapped {
     data: Buffer,
     schema: SchemaRef,
     rows: usize,
-    /// What of a file that stays mapped has been worked out: all its columns, and encoded ones by their fields.
+    /// The columns that have been read of a file that stays mapped: all, and encoded ones by their fields.
     columns: OnceLock<RecordBatch>,
     encoded: Mutex<HashMap<i32, Option<ArrayRef>>>,
 }

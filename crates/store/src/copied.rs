@@ -18,7 +18,7 @@ const TICK: Duration = Duration::from_millis(50);
 /// How often a file is copied that changes meanwhile.
 const TRIES: usize = 100;
 
-/// What is escaped in the path of a URI.
+/// The characters that are escaped in the path of a URI.
 const NOT_OF_PATHS: AsciiSet = NON_ALPHANUMERIC.remove(b'/');
 
 /// Which file a copy is of.
@@ -28,7 +28,7 @@ pub(crate) struct Copied {
     state: State,
 }
 
-/// What is another once the file has changed.
+/// The state of a file, another one once it has changed.
 #[derive(Debug, PartialEq, Eq)]
 struct State {
     file: u64,

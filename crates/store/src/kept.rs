@@ -1,4 +1,4 @@
-//! What of the newest version stays from one statement to the next: its tables, and the files that have been read. To map a
+//! The cache of the newest version, from one statement to the next: its tables, and the files that have been read. To map a
 //! file again costs more than to read it.
 
 use std::collections::{HashMap, HashSet};

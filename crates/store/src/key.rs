@@ -138,7 +138,7 @@ impl Keys {
         ranges
     }
 
-    /// What is known of a key column, to compare with what is known of a chunk's.
+    /// The facts of a key column, to compare with those of a chunk's.
     pub(crate) fn bounds(&self, column: usize) -> ColumnStatistics {
         ColumnStatistics::of(&self.rows.columns[column])
     }
@@ -186,7 +186,7 @@ impl Rows {
         Ok(Self { columns, cells, nulls, count })
     }
 
-    /// What compares each of our columns with another's.
+    /// The comparators of each of our columns with another's.
     fn comparators(&self, others: &Self) -> Result<Vec<DynComparator>> {
         let columns = self.columns.iter().zip(&others.columns);
         let comparator =

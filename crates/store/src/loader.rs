@@ -113,7 +113,7 @@ fn write(directory: &Path, name: String, batch: &RecordBatch) -> Result<ChunkFil
     })
 }
 
-/// What is known of each column's values, by its field's number: they are soonest looked at where they are encoded.
+/// The facts of each column's values, by its field's number: they are soonest looked at where they are encoded.
 fn described(batch: &RecordBatch, encoded: Option<&RecordBatch>) -> Result<String> {
     let mut columns: BTreeMap<i32, &ArrayRef> = BTreeMap::new();
     for batch in [Some(batch), encoded].into_iter().flatten() {

@@ -1,4 +1,4 @@
-//! What keeps a store small and sound: vacuum, check, and the removal of what a crash has left.
+//! The upkeep of a store, small and sound: vacuum, check, and the removal of what a crash has left.
 
 use std::collections::HashSet;
 use std::fs;

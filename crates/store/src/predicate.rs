@@ -39,7 +39,7 @@ pub enum Operator {
     Start,
 }
 
-/// What a column is compared with.
+/// The value that a column is compared with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Constant {
     /// An integer or a decimal.

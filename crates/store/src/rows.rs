@@ -1,4 +1,4 @@
-//! What changes a table's rows: chunks that are added, marked, folded and written again.
+//! The changes of a table's rows: chunks that are added, marked, folded and written again.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;

@@ -1,4 +1,4 @@
-//! What is known of a chunk's column without reading it: its NULLs, its least and greatest value, its order.
+//! The facts of a chunk's column without reading it: its NULLs, its least and greatest value, its order.
 
 use arrow_arith::aggregate::{max, min};
 use arrow_array::cast::AsArray;
@@ -48,7 +48,7 @@ impl Bound {
     }
 }
 
-/// What is known of one column of a chunk.
+/// The facts of one column of a chunk.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ColumnStatistics {
     /// How many rows are NULL.

@@ -11,7 +11,7 @@ use crate::kept::Kept;
 use crate::lock::{Guard, Locks, refuse_network};
 use crate::transaction::{Snapshot, Transaction};
 
-/// What may be done with a store.
+/// The access that a store is opened for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// It is read.
@@ -95,7 +95,7 @@ impl Store {
         Transaction::begin(self.0.clone(), snapshot)
     }
 
-    /// What has been done to a table, or to all: the oldest first.
+    /// The changes of a table, or of all: the oldest first.
     pub fn versions(&self, table: Option<&str>) -> Result<Vec<Change>> {
         self.0.with(|catalogue| catalogue.changes(table.map(fold).as_deref()))
     }

@@ -37,7 +37,7 @@ pub struct Table {
     pub(crate) chunks: Vec<Chunk>,
 }
 
-/// What is read of a table.
+/// The part of a table to be read.
 #[derive(Debug, Default)]
 pub struct Wanted {
     /// The columns' names; `None` for all.
@@ -86,7 +86,7 @@ impl Table {
         &self.key
     }
 
-    /// What it was created by, where its creator has kept that.
+    /// The statement that created it, where its creator has kept that.
     #[must_use]
     pub fn definition(&self) -> Option<&str> {
         self.definition.as_deref()

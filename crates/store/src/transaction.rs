@@ -33,7 +33,7 @@ pub enum Snapshot {
     Time(i64),
 }
 
-/// What a table is made of.
+/// The definition of a table.
 #[derive(Clone, Debug)]
 pub struct Definition {
     /// Its columns; those that are not nullable take no NULL.
@@ -44,7 +44,7 @@ pub struct Definition {
     pub text: Option<String>,
 }
 
-/// What is done to a table, as the list of versions calls it.
+/// The operation on a table, as the list of versions calls it.
 pub type Operation = &'static str;
 
 type Tables = BTreeMap<String, Option<Arc<Table>>>;
@@ -62,7 +62,7 @@ pub struct Transaction {
     /// Keeps files that no version has.
     pub(crate) writing: Option<Guard>,
     locks: HashMap<String, Guard>,
-    /// What of the version has been looked at.
+    /// The tables of the version that have been looked at.
     seen: HashMap<String, Option<Arc<Table>>>,
     changed: Tables,
     done: Vec<Done>,
@@ -152,7 +152,7 @@ impl Transaction {
         table.scan(self.shared.data(), kept, wanted)
     }
 
-    /// What scans a table, on any thread; `None` where there is none.
+    /// A scanner of a table, on any thread; `None` where there is none.
     pub fn scanner(&mut self, name: &str) -> Result<Option<Scanner>> {
         let directory = self.shared.data().to_owned();
         Ok(self.table(name)?.map(|table| Scanner { table, directory }))

@@ -1,4 +1,4 @@
-//! What a store holds, as the rows of catalogue queries; and the names of its types.
+//! The contents of a store, as the rows of catalogue queries; and the names of its types.
 
 use std::borrow::Cow;
 use std::sync::Arc;

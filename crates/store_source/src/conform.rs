@@ -19,7 +19,7 @@ use longshore_store::Table;
 
 /// The columns of rows, each of the type that the table has it in.
 pub(crate) struct Conformed {
-    /// What the rows come as.
+    /// The columns that the rows come as.
     pub(crate) schema: SchemaRef,
     rows: u64,
 }

@@ -12,7 +12,7 @@ use crate::session::StoreSession;
 pub(crate) struct ScanRows {
     scan: Scan,
     most: usize,
-    /// What of a batch is left.
+    /// The rest of a batch.
     rest: Option<RecordBatch>,
     deadline: Deadline,
     session: Box<StoreSession>,

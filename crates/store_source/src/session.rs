@@ -28,7 +28,7 @@ pub(crate) struct StoreSession {
     pub(crate) deadline: Deadline,
 }
 
-/// What a statement gives.
+/// The result that a statement gives.
 enum Answer {
     Scan(longshore_store::Scan),
     Batch(RecordBatch),

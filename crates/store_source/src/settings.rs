@@ -1,4 +1,4 @@
-//! What a URL or keywords say of a store: where it is, and what is seen of it.
+//! The settings that a URL or keywords say of a store: where it is, and what is seen of it.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -30,7 +30,7 @@ pub(crate) struct Settings {
     pub(crate) access: Access,
     /// How long a writer waits for another.
     pub(crate) timeout: Option<Duration>,
-    /// What each transaction sees.
+    /// The version that each transaction sees.
     pub(crate) snapshot: Snapshot,
     pub(crate) verify: bool,
     /// The library of the SQL engine.

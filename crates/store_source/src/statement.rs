@@ -3,7 +3,7 @@
 use longshore_core::{Error, Kind, Params, Query, Result};
 use longshore_source::sql::{Kind as TokenKind, POSTGRESQL, Token};
 
-/// What to do for SQL.
+/// The hint for SQL.
 pub(crate) const ENGINE: &str = "the option longshore.store.libduckdb names the library of one, for queries; without it there are TABLE t, FROM t, SELECT * or columns or count(*) FROM t, and DROP TABLE t; \
      rows are changed by ingestion, with adbc.ingest.target_table, or by longshore.open(path).sql in Python";
 

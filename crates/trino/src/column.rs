@@ -22,7 +22,7 @@ use crate::envelope::Entries;
 use crate::kind::Kind;
 use crate::temporal::{self, Odd};
 
-/// What is wrong with a value, and what to do.
+/// A fault of a value: what is wrong, and what to do.
 pub(crate) struct Fault {
     pub(crate) what: String,
     pub(crate) hint: Option<&'static str>,

@@ -73,7 +73,7 @@ struct Page {
     columns: Vec<Column>,
     /// Rows that are whole.
     rows: u64,
-    /// What is wrong, and in which column.
+    /// The fault, and its column.
     fault: Option<(usize, Fault)>,
 }
 

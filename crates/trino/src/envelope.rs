@@ -6,7 +6,7 @@ use longshore_core::{Error, Kind, Result};
 use serde::de::{MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// What an answer says next to its rows, as JSON, and where its rows are.
+/// The envelope of an answer: what it says next to its rows, as JSON, and where its rows are.
 #[derive(Debug)]
 pub struct Envelope {
     /// The answer's object without `data`.

@@ -9,7 +9,7 @@ mod envelope;
 mod kind;
 mod temporal;
 
-/// What the fuzz targets call.
+/// The functions that the fuzz targets call.
 #[cfg(fuzzing)]
 pub mod fuzzing {
     use crate::{Pages, envelope};

@@ -136,7 +136,7 @@ impl Assembly {
             .map_err(|error| Error::internal(format!("the decoded columns do not match: {error}")))
     }
 
-    /// What is left at the result's end. An empty result is one empty batch: it brings the enums' labels.
+    /// The rows at the result's end. An empty result is one empty batch: it brings the enums' labels.
     pub fn last(&mut self) -> Result<Option<RecordBatch>> {
         if self.pending > 0 || !self.yielded { self.batch().map(Some) } else { Ok(None) }
     }

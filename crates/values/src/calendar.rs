@@ -195,7 +195,7 @@ pub fn parse_span(text: &[u8]) -> Option<i64> {
     Some(if is_negative { -span } else { span })
 }
 
-/// What a text says.
+/// The value of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Temporal {
     /// Days since 1970-01-01.

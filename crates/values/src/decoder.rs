@@ -13,7 +13,7 @@ use crate::Cells;
 pub enum Odd {
     /// The caller's options make it NULL.
     Null,
-    /// What is wrong with it, and what the caller can do.
+    /// The text of what is wrong with it, and what the caller can do.
     Fault(Box<(Cow<'static, str>, Option<Cow<'static, str>>)>),
 }
 
@@ -46,9 +46,9 @@ impl From<Error> for Odd {
 pub struct CellFault {
     /// The row, counted from the chunk's first.
     pub row: usize,
-    /// What is wrong with the cell.
+    /// The text of what is wrong with the cell.
     pub what: Cow<'static, str>,
-    /// What the caller can do.
+    /// The text of what the caller can do.
     pub hint: Option<Cow<'static, str>>,
     /// The family of failure: [`Kind::Data`], or [`Kind::Memory`] where the column cannot grow.
     pub kind: Kind,

@@ -16,7 +16,7 @@ struct Inner {
     source: Option<Box<dyn StdError + Send + Sync>>,
 }
 
-/// What is wrong with the value of a row. Small: one pointer.
+/// A fault of the value of a row. Small: one pointer.
 #[derive(Debug)]
 pub struct Fault(Box<Inner>);
 

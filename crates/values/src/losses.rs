@@ -1,4 +1,4 @@
-//! What values lose on their way to a frame by a documented default: told of once a column.
+//! The losses of values on their way to a frame by a documented default: told of once a column.
 
 use std::sync::Arc;
 

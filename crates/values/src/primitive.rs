@@ -59,7 +59,7 @@ pub fn fault(row: usize, odd: Odd) -> Option<CellFault> {
     }
 }
 
-/// What `parse` reads in the cell of `row`; `None` for NULL, and where the caller's options make it NULL.
+/// The value in the cell of `row`, read by `parse`; `None` for NULL, and where the caller's options make it NULL.
 #[inline]
 pub fn parsed<T>(
     row: usize,

@@ -51,7 +51,7 @@ where
     })
 }
 
-/// What a source's number is, and so what its text says.
+/// The kind of a source's number, and so what its text says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Number {
     /// A float of 32 bits: its text is the shortest that gives it back.

@@ -91,7 +91,7 @@ impl<'a> Certificate<'a> {
         Some(Self { algorithm, subject: fields.next()?.content, public_key: fields.next()?.whole })
     }
 
-    /// What channel binding takes of it; `None` where the signature has no digest of its own, or one unknown here.
+    /// The digest for channel binding; `None` where the signature has no digest of its own, or one unknown here.
     pub(crate) fn digest(&self) -> Option<&'static Algorithm> {
         let is_it = |algorithm: &AlgorithmIdentifier| algorithm.as_ref() == self.algorithm;
         DIGESTS.iter().find(|(_, signatures)| signatures.iter().any(is_it)).map(|(digest, _)| *digest)

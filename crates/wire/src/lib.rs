@@ -1,4 +1,4 @@
-//! What the network sources share: sockets with TLS, and the receive buffer.
+//! The base of the network sources: sockets with TLS, and the receive buffer.
 
 mod certificate;
 mod inbox;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::stream::{SLICE, Stream};
 
-/// What a read waits for.
+/// The bytes that a read waits for.
 const BYTES: usize = 256 << 10;
 
 /// How long it waits, which a result's last bytes may come later than they could.
@@ -41,7 +41,7 @@ impl LowWater {
         }
     }
 
-    /// What comes next may be short.
+    /// Resets the mark, as what comes next may be short.
     pub(crate) fn reset(&mut self, stream: &Stream) {
         self.received = 0;
         if std::mem::take(&mut self.raised) {

@@ -76,7 +76,7 @@ impl Socket {
         self.tls.is_some()
     }
 
-    /// What ties an authentication to this very connection under TLS: the digest of the server's certificate
+    /// The token that ties an authentication to this very connection under TLS: the digest of the server's certificate
     /// (tls-server-end-point). `None` without TLS, and for certificates whose signature has no digest.
     #[must_use]
     pub fn channel_binding(&self) -> Option<Vec<u8>> {

@@ -24,7 +24,7 @@ use crate::low_water;
 /// The longest that a read or write blocks before it looks at the deadline.
 pub(crate) const SLICE: Duration = Duration::from_millis(50);
 
-/// What is sent ahead to a server on the same machine: more leaves the processor's cache before the server reads it
+/// The bytes sent ahead to a server on the same machine: more leaves the processor's cache before the server reads it
 /// (docs/design/wake-ups.md). Another machine gets as much as the network's delay asks for.
 const AHEAD: usize = 256 << 10;
 

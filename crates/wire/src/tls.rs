@@ -13,7 +13,7 @@ use rustls::{ClientConfig, RootCertStore, SupportedProtocolVersion, version};
 
 use crate::verifier::Verifier;
 
-/// What the server's certificate has to prove.
+/// The proof that is asked of the server's certificate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Verification {
     /// Nothing: encryption without proof of who is there.
@@ -49,7 +49,7 @@ pub enum Versions {
 /// How a connection is encrypted. The files are read when it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tls {
-    /// What the server has to prove.
+    /// The proof that is asked of the server.
     pub verification: Verification,
     /// The PEM file of the trusted authorities; `None` for those of the platform.
     pub roots: Option<PathBuf>,

@@ -158,7 +158,7 @@ pub(crate) fn failure(peer: &str, doing: &str, error: io::Error) -> Error {
         .with_source(error)
 }
 
-/// What is wrong, and what to do.
+/// The text of what is wrong, and what to do.
 fn explain(error: &TlsError) -> (String, &'static str) {
     match error {
         TlsError::InvalidCertificate(error) => explain_certificate(error),

@@ -15,7 +15,7 @@ __all__ = ["Cursor", "CursorFactory"]
 
 
 class CursorFactory(theirs.CursorFactory):
-    """What ``cursor`` gives: awaited a ``Cursor``, iterated over asyncpg's records."""
+    """The result of ``cursor``: awaited a ``Cursor``, iterated over asyncpg's records."""
 
     __slots__ = ("_wanted",)
 

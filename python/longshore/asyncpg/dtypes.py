@@ -29,7 +29,7 @@ class DTypeValueError(InterfaceError, ValueError):
 
 
 class DTypeSpecificationError(InterfaceError, TypeError):
-    """What was given for a dtype is not one."""
+    """The error of a value given for a dtype that is not one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,7 +168,7 @@ def _distinct(names: Sequence[str]) -> list[str]:
     return distinct
 
 
-#: What stands for a dtype in a query's text, and how it begins. Digits alone: no method of a text changes them.
+#: The mark of a dtype in a query's text, and how it begins. Digits alone: no method of a text changes them.
 _MARK = re.compile(r"/\*#(\d{20})#\*/")
 _BEGIN = "/*#"
 

@@ -197,7 +197,7 @@ Terms = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class FrameTerms:
-    """What a caller wants of a whole result."""
+    """The form in which a caller wants a whole result."""
 
     rows: Terms
     frame: frames.Target

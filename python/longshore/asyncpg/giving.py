@@ -63,7 +63,7 @@ class ForBatches(_Terms, total=False):
 
 
 class GivesFrames:
-    """What runs a query, and gives its result as a frame."""
+    """A fetching object: runs a query, and gives its result as a frame."""
 
     __slots__ = ()
 

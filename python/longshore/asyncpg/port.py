@@ -1,4 +1,4 @@
-"""What a transport gives its bytes to: the core, and asyncpg's own protocol behind it."""
+"""The protocol that a transport gives its bytes to: the core, and asyncpg's own protocol behind it."""
 
 import asyncio
 from typing import Any

@@ -23,7 +23,7 @@ __all__ = ["PreparedStatement"]
 
 
 class _Frames(GivesFrames):
-    """What runs a statement's query for frames, and lets the statement know the status."""
+    """The frames of a statement's query, which let the statement know the status."""
 
     __slots__ = ("_statement",)
 

@@ -17,7 +17,7 @@ _BEFORE = "longshore_before"
 
 
 class Answer(NamedTuple):
-    """What a statement has done: how many rows it has changed, or the relation of its rows."""
+    """The effect of a statement: how many rows it has changed, or the relation of its rows."""
 
     changed: int | None = None
     relation: Any = None

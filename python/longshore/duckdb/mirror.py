@@ -32,7 +32,7 @@ _OPERATORS = {"=", "<", "<=", ">", ">=", "start"}
 
 _Predicates = list[tuple[str, str, Any]]
 
-#: What the engine calls texts.
+#: The engine's name for texts.
 _TEXT = "VARCHAR"
 
 #: How names begin that are not the user's.

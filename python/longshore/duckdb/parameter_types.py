@@ -22,7 +22,7 @@ WHERE database_name = current_database() AND NOT internal ORDER BY schema_name, 
 _KEYS = """SELECT schema_name, table_name, constraint_text FROM duckdb_constraints()
 WHERE database_name = current_database() AND constraint_type IN ('PRIMARY KEY', 'UNIQUE')"""
 
-#: What is told of each ``duckdb_type``. Apache's JDBC driver cuts a number to its type without a word, and writes
+#: The type told for each ``duckdb_type``. Apache's JDBC driver cuts a number to its type without a word, and writes
 #: milliseconds in whatever unit the type has: so numbers are told as wide, timestamps in milliseconds, and times not.
 _TOLD = {
     1: "BOOLEAN",

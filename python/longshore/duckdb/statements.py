@@ -18,7 +18,7 @@ POSITION = "longshore_position"
 TARGET = "longshore_target"
 ROWS = "longshore_rows"
 
-#: What follows the parenthesis of a query, and not that of a list of columns.
+#: The word that follows the parenthesis of a query, and not that of a list of columns.
 _QUERY = {"select", "with", "values", "from", "table", "("}
 _OPENING = {"(", "[", "{"}
 _CLOSING = {")", "]", "}"}
@@ -161,7 +161,7 @@ class Change:
 
     #: "insert", "copy", "update", "delete", "truncate", "create", "alter" or "drop".
     verb: str
-    #: What it creates, alters or drops: "table", "view", ...
+    #: The kind of object that it creates, alters or drops: "table", "view", ...
     kind: str = "table"
     is_temporary: bool = False
     #: Whether it replaces what is there.
@@ -192,7 +192,7 @@ class Change:
 
     @property
     def label(self) -> str:
-        """What the statement calls the table's rows."""
+        """The statement's name for the table's rows."""
         return quoted(self.alias or self.name)
 
     def over(self, table: str) -> str:

@@ -39,7 +39,7 @@ class Rows(NamedTuple):
 
 
 class Format(Protocol):
-    """What tables become."""
+    """The kind of frame that tables become."""
 
     def refuse(self, table: Rows) -> Any:
         """Give the schema that the table has there; raise ``NotSupportedError`` for what it cannot hold."""
@@ -228,7 +228,7 @@ class Delta:
             raise OperationalError(message) from None
 
 
-#: What a terminal makes colours of.
+#: The texts that a terminal makes colours of.
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -270,7 +270,7 @@ class _Unfit(Exception):  # noqa: N818  it does not reach a caller
 
 
 _TYPES = pa.types
-#: What a format does not have: a test, how it is called, and the engine's type that holds its values.
+#: The values that a format does not have: a test, how they are called, and the engine's type that holds them.
 _Missing = tuple[tuple[Callable[[Any], bool], str, str], ...]
 _NEITHER_HAS: _Missing = (
     (_TYPES.is_duration, "durations", "VARCHAR"),

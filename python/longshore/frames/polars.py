@@ -45,8 +45,8 @@ def _build(frame: Callable[[], pl.DataFrame]) -> pl.DataFrame:
         raise NotSupportedError(f"polars {pl.__version__} lacks a column's type: {error}", hint=hint) from error
 
 
-#: What to do with what polars would hand over as something else: an object as its address, the others under a name that
-#: Arrow does not have.
+#: The remedies for what polars would hand over as something else: an object as its address, the others under a
+#: name that Arrow does not have.
 _LARGE = "cast it: pl.Decimal(38, 0) and pl.String hold large integers"
 _HINTS = {
     "Object": "give its values one type of polars': pl.Series(name, frame[name].to_list(), dtype=...)",

@@ -1,4 +1,4 @@
-"""What of a query can be pushed down into one of its tables: the columns that it reads, and its predicates."""
+"""The parts of a query that can go down into one of its tables: the columns that it reads, and its predicates."""
 
 import datetime as dt
 import string
@@ -41,7 +41,7 @@ class Remainder:
 
 @dataclass(frozen=True)
 class Pushdown:
-    """What a query asks of one table."""
+    """The demands of a query on one table: columns and predicates."""
 
     #: The folded names of the columns that it may read, and perhaps more; None for all.
     columns: frozenset[str] | None = None

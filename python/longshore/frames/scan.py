@@ -25,7 +25,7 @@ _PLACEHOLDER = "(no column is read)"
 #: The widest decimal of the engine.
 _MOST_DIGITS = 38
 
-#: What pyarrow writes before the text of an exception in a stream, and between it and its traceback.
+#: The text that pyarrow writes before the text of an exception in a stream, and between it and its traceback.
 _UNKNOWN = "Unknown error: "
 _DETAIL = ". Detail: Python exception: "
 

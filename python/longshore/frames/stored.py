@@ -24,7 +24,7 @@ _HINT = "cast it in the statement to a type that the column holds"
 #: The most texts that are found one after another.
 _MOST_FLAGS = 8
 
-#: What the engine calls the types that it gives as they are stored.
+#: The engine's names for the types that it gives as they are stored.
 _NATIVE = {
     pa.bool_(): "boolean",
     pa.int8(): "tinyint",
@@ -47,7 +47,7 @@ _NATIVE = {
     pa.string(): "varchar",
     pa.binary(): "blob",
 }
-#: What marks texts that lie in the files: those are looked at where that is asked for.
+#: The metadata that marks texts that lie in the files: those are looked at where that is asked for.
 _MAPPED = {"longshore:mapped": ""}
 #: The types that it gives in place of others, with the same values.
 _GIVEN = {

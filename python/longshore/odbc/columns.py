@@ -52,7 +52,7 @@ _LONG = {LONGVARCHAR, WLONGVARCHAR, LONGVARBINARY}
 _MICROSECONDS = 6
 #: The bytes that the offsets of Arrow's texts count.
 _MOST_BYTES = 2**31 - 1
-#: What has the core read a text as a decimal, in its own type policy.
+#: The metadata that has the core read a text as a decimal, in its own type policy.
 _DECIMAL = {"ADBC:postgresql:typname": "numeric"}
 _LIMIT = "give a larger max_text_size= in the address, or cast the column in the query"
 _ROUNDED = (
@@ -67,7 +67,7 @@ Make = Callable[[Any, Any, Any], pa.Array]
 
 
 class Driver(NamedTuple):
-    """What drivers do not all do alike."""
+    """The ways in which drivers differ."""
 
     #: Whether it hands over a value of a fetched block by itself.
     has_long_values: bool

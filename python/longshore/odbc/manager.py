@@ -29,7 +29,7 @@ _NO_MANAGER = "install the system's ODBC driver manager: apt install unixodbc, o
 
 
 class OdbcError(Exception):
-    """What the driver or its manager says of a call that failed."""
+    """The text that the driver or its manager says of a call that failed."""
 
     def __init__(self, text: str, sqlstate: str | None) -> None:
         """Keep the text and the state."""
@@ -134,7 +134,7 @@ class Handle:
 
 
 class Environment(Handle):
-    """What connections begin with."""
+    """The attributes that connections begin with."""
 
     kind = ENV
 

@@ -18,7 +18,7 @@ from longshore.target import is_address, target
 
 
 class Mode(StrEnum):
-    """What happens to a table that is there already, or is not."""
+    """The treatment of a table that is there already, or is not."""
 
     FAIL = "fail"
     APPEND = "append"

@@ -17,7 +17,7 @@ from longshore.shell.output import print_table, printable, row_count, terminal_w
 
 _LONGEST = 200
 _WIDEST = 40
-#: What rich puts between two columns.
+#: The width that rich puts between two columns.
 _GAP = 3
 _UNSCALED = pa.decimal128(38, 20)
 

@@ -70,11 +70,11 @@ _SESSION = "give it to read_sql, write_sql and the other verbs, which go through
 
 
 class Resolved(NamedTuple):
-    """What a caller's connection is read and written through."""
+    """The connection that a caller's is read and written through."""
 
     #: An address, or a driver's own connection.
     conn: Any
-    #: What has lent the driver's connection for us alone, begins and ends its transaction, and takes it back.
+    #: The owner that has lent the driver's connection for us alone, begins and ends its transaction, and takes it back.
     lender: Any = None
     #: Whether a transaction is open, though SQLite may not have begun it yet.
     is_open: bool = False

@@ -53,7 +53,7 @@ def numerics(frame: object) -> dict[str, str]:
 
 #: The bits of an integer with a sign, without that.
 _BITS = 63
-#: What drivers do to values of types that they take, by their database's name.
+#: The types whose values drivers change, though they take them, by their database's name.
 _CUT = {"postgresql": {"timestamp", "time64", "duration", "uint64"}, "duckdb": {"duration"}}
 
 

@@ -1,4 +1,4 @@
-"""What BigQuery's types become, decided by the query's schema before the first row."""
+"""The types that BigQuery's types become, decided by the query's schema before the first row."""
 
 from collections.abc import Iterable
 from typing import Any

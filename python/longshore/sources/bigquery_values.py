@@ -30,7 +30,7 @@ _LOADED = {
     "NUMERIC": pa.decimal128(*_NUMERIC),
     "BIGNUMERIC": pa.decimal256(*_BIGNUMERIC),
 }
-#: What is loaded as text, with the type whose text it is, and the SQL of its value.
+#: The types that are loaded as text, with the type whose text it is, and the SQL of its value.
 _AS_TEXT = {
     "TIME": (pa.time64("us"), "CAST({} AS TIME)"),
     "DATETIME": (pa.timestamp("us"), "CAST({} AS DATETIME)"),
@@ -73,7 +73,7 @@ _SPELT = {
     "DECIMAL": "NUMERIC",
     "BIGDECIMAL": "BIGNUMERIC",
 }
-#: What a new table's column is, by the class of its values.
+#: The type of a new table's column, by the class of its values.
 _NEW = {"bool": "BOOL", "text": "STRING", "binary": "BYTES", "date": "DATE", "time": "TIME", "null": "STRING"} | {
     "naive": "DATETIME", "zoned": "TIMESTAMP", "interval": "INTERVAL", "float": "FLOAT64", "integer": "INT64",
 }  # fmt: skip

@@ -14,7 +14,7 @@ from longshore.sources.clickhouse_values import bound, column_type, declared, pa
 from longshore.sources.dialects import CLICKHOUSE
 from longshore.sources.session import DriverSession, Result, hidden
 
-#: What has each value arrive as it was, a NULL stay a NULL, and a query end with who asked for it.
+#: The settings that have each value arrive as it was, a NULL stay a NULL, and a query end with who asked for it.
 _SETTINGS = {
     "output_format_arrow_string_as_string": "1",
     "output_format_arrow_fixed_string_as_fixed_byte_array": "1",

@@ -29,7 +29,7 @@ _FORM = "write clickhouse://user:password@host:port/database; other settings are
 
 
 class ServerError(Exception):
-    """What the server answers in place of a result, or the network: then without a code."""
+    """The error that the server answers in place of a result, or the network: then without a code."""
 
     def __init__(self, text: str, code: int = 0) -> None:
         """Keep the server's number of the error."""

@@ -1,4 +1,4 @@
-"""What databases do not all say alike: one value for each."""
+"""The ways in which databases differ: one value for each."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -27,7 +27,7 @@ class Dialect:
     keys: str
     #: The queries of the catalogue, as the core's `CatalogueQueries` describes them.
     catalogue: Mapping[str, str]
-    #: What gives a transaction that has just begun one snapshot, where it has not.
+    #: The statement that gives a transaction that has just begun one snapshot, where it has not.
     snapshot: str | None = None
     #: The bytes of a name that the database keeps; it would cut a longer one without a word.
     longest: int | None = None
@@ -37,9 +37,9 @@ class Dialect:
     within: str | None = None
     #: The exception for a text of its driver's; None where the driver's status tells as much.
     error: Callable[[str], errors.Error | None] = lambda _text: None
-    #: What its ADBC driver's statements are told, as names and values.
+    #: The options of its ADBC driver's statements, as names and values.
     statement_options: tuple[tuple[str, str], ...] = ()
-    #: What makes a connection like new; without it another is opened.
+    #: The statement that makes a connection like new; without it another is opened.
     reset: str | None = None
     #: The types of a new table's columns that the staged rows' columns do not tell, by the data.
     new_types: Callable[[object], dict[str, str]] = lambda _frame: {}

@@ -41,9 +41,9 @@ class KnownSource(NamedTuple):
     """A source of ``list_sources``."""
 
     scheme: str
-    """What its addresses start with."""
+    """The beginning of its addresses."""
     database: str
-    """What it is for."""
+    """The name of its database."""
     is_installed: bool
     """Whether all packages that it needs are there."""
     extra: str | None

@@ -30,7 +30,7 @@ _MOST_ROWS = 1000
 #: Seconds of a wait, after which the deadline is asked; and for what another connection is for.
 _SLICE, _ELSEWHERE = 0.05, 2
 _SESSION = b"SELECT @@version, @@sql_mode, @@autocommit, connection_id()"
-#: What a statement says that changes how the next ones are read, or whether they commit.
+#: The variables that change how the next statements are read, or whether they commit.
 _CHANGES = (b"sql_mode", b"autocommit")
 _LENGTHS = [bytes([length]) for length in range(251)]
 #: The character sets of bytes, and of texts.
@@ -38,7 +38,7 @@ BINARY, UTF8MB4 = 63, 45
 
 
 class Column(NamedTuple):
-    """What a driver tells of a column; ``original`` is its name in its table, if the driver tells it."""
+    """The facts that a driver tells of a column; ``original`` is its name in its table, if the driver tells it."""
 
     name: str
     original: str
@@ -58,7 +58,7 @@ class Done(NamedTuple):
 
 
 class Driver(Protocol):
-    """What one driver's connection does."""
+    """The interface to one driver's connection."""
 
     failure: type[Exception]
 

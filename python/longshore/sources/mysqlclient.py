@@ -14,12 +14,12 @@ from longshore.sources.mysql_texts import BINARY, UTF8MB4, Column, Done
 _RAW = {code: [(FLAG.BINARY, bytes)] for code in vars(FIELD_TYPE).values() if isinstance(code, int)}
 #: Options of mysql_set_server_option().
 _ON, _OFF = 0, 1
-#: What its own statements go through.
+#: The methods that its own statements go through.
 _METHODS = ("query", "next_result", "commit", "rollback", "autocommit", "select_db", "change_user")
 
 
 class Driver:
-    """What its connection does."""
+    """The interface of its connection."""
 
     failure = MySQLdb.Error
 

@@ -24,7 +24,7 @@ from longshore.sources.transport import flag
 _FORM = "write odbc:DSN=name;UID=user or odbc:Driver=...;Server=...; a value with a semicolon stands in braces"
 _SETTING = re.compile(r"\s*([^=;{}]+?)\s*=\s*(\{(?:[^}]|\}\})*+\}|[^;]*?)\s*(?:;|$)")
 _SECRETS = re.compile(r"(?:pass?|pwd|secret|token|key)\w*\s*=\s*([^&;\s}]+)", re.IGNORECASE)
-#: What a statement may hold semicolons and dollars in: texts, names, comments. The last are an end and a place.
+#: The parts of a statement with semicolons and dollars: texts, names, comments. The last are an end and a place.
 _TOKENS = re.compile(
     r"(?<!\w)[eE]'(?:[^'\\]|''|\\.)*'|'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|\$(\w*)\$.*?\$\1\$|--[^\n]*|/\*.*?\*/"
     r"|(;)|(?<![\w$])\$(\d+)",

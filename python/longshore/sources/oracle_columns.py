@@ -270,7 +270,7 @@ def _vector(info: Any) -> Column:
 
 _ROWID = "CAST({} AS VARCHAR2(4000))"
 
-#: What becomes of each of Oracle's types.
+#: The column for each of Oracle's types.
 _TYPES: dict[Any, Callable[[Any], Column]] = {
     oracledb.DB_TYPE_NUMBER: _number,
     oracledb.DB_TYPE_BINARY_FLOAT: _plain("binary_float", pa.float32()),

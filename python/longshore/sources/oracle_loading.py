@@ -75,7 +75,7 @@ class TableLoader:
             raise ProgrammingError(message)
         self._name, self._target, self._into = ".".join(path), _quoted(*path), _quoted(*path)
         self._owns = session.transaction == "none"
-        #: What undoes what is there before the rows, and what makes the rows the table's.
+        #: The statements that undo what is there before the rows, and those that make the rows the table's.
         self._undo: list[str] = []
         self._finish: list[str] = []
         if if_exists in {"fail", "replace"}:

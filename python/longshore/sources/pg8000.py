@@ -24,7 +24,7 @@ _KINDS: dict[str, type[errors.Error]] = {
 }
 #: Seconds for a request to stop.
 _ELSEWHERE = 2
-#: What asks a server to stop a statement, in place of a protocol's version.
+#: The code that asks a server to stop a statement, in place of a protocol's version.
 _CANCEL = 80877102
 
 

@@ -1,4 +1,4 @@
-"""What sessions over PostgreSQL's clients share: the caller's transaction, and the bytes that the server sends."""
+"""The base of sessions over PostgreSQL's clients: the caller's transaction, and the bytes that the server sends."""
 
 import secrets
 import struct
@@ -12,7 +12,7 @@ from longshore.sources.dialects import POSTGRESQL
 from longshore.sources.loading import TableLoader
 from longshore.sources.session import DriverSession
 
-#: What opens a client's transaction, and leaves open how it is isolated.
+#: The statement that opens a client's transaction, and leaves open how it is isolated.
 BEGIN = "SHOW transaction_isolation"
 _SETTINGS = {
     "client_encoding": ("UTF8", "SET client_encoding TO 'UTF8'"),
@@ -22,7 +22,7 @@ _BEGUN = "begin a transaction on it, as with connection.transaction(), or give t
 _HAS_SNAPSHOT = "25001"
 _LEVEL = 'give the engine isolation_level="REPEATABLE READ", or options={"snapshot": False}'
 _GUARD = "longshore_guard"
-#: What DECLARE says of a statement that returns rows and is not a SELECT, or changes some within it.
+#: The codes by which DECLARE refuses a statement that returns rows and is not a SELECT, or changes some within it.
 NO_CURSOR = {"42601", "0A000"}
 
 

@@ -1,4 +1,4 @@
-"""What ``serve`` puts before strangers: DuckDB files, folders of Parquet and stores, and nothing else.
+"""The sources that ``serve`` puts before strangers: DuckDB files, folders of Parquet and stores, and nothing else.
 
 The engine runs with external access off and its configuration locked. What that leaves open, its own file and its
 spill files, and pointers that a function would take from a number, is refused by the statement's type and names.
@@ -34,7 +34,7 @@ _TABLE_FUNCTIONS = frozenset(
     | {"pragma_table_info", "pragma_show", "duckdb_columns", "duckdb_constraints", "duckdb_functions", "duckdb_indexes"}
     | {"duckdb_keywords", "duckdb_schemas", "duckdb_sequences", "duckdb_tables", "duckdb_types", "duckdb_views"}
 )
-#: What tells settings and paths.
+#: The functions and views that tell settings and paths.
 _REFUSED_NAMES = frozenset({"current_setting", "getenv", "pg_settings", "pragma_database_list", "duckdb_databases"})
 #: Names that are a column's or a table's as well: refused where they are called.
 _COMMON_PREFIXES = ("duckdb_", "pragma_")
@@ -57,7 +57,7 @@ Open = Callable[[], duckdb.Session]
 
 
 class Served(Protocol):
-    """What is served, by an engine of this process."""
+    """The served database, by an engine of this process."""
 
     def session(self, *, reads: bool) -> duckdb.Session:
         """Open a session, which may only read."""

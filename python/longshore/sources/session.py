@@ -1,4 +1,4 @@
-"""What the sessions of drivers share; a source says what is its driver's own."""
+"""The base of the sessions of drivers; a source says what is its driver's own."""
 
 import contextlib
 import re
@@ -83,7 +83,7 @@ class DriverSession:
     cursor: Any = None
     #: Whether the connection ends with the session, or is the caller's.
     is_own = True
-    #: What has lent a connection that is not the session's own, and takes it back.
+    #: The owner that has lent a connection that is not the session's own, and takes it back.
     lender: Any = None
     #: Whether a statement that is stopped undoes its transaction. Rows of it that are given up end it without that.
     undoes_what_is_stopped = False
@@ -100,7 +100,7 @@ class DriverSession:
     not_written = "the driver's database is only read"
     #: The base of the driver's exceptions, whose classes have PEP 249's names.
     failure: ClassVar[type[Exception] | tuple[type[Exception], ...]]
-    #: What the driver was given to connect with: its errors may quote it.
+    #: The settings that the driver was given to connect with: its errors may quote them.
     settings: Mapping[str, str] = {}
 
     def __init__(self, connection: Any) -> None:

@@ -34,7 +34,8 @@ _EVENTS = {
 #: Options of a connection by which its transactions are others.
 _OPTIONS = ("isolation_level", "postgresql_readonly", "postgresql_deferrable")
 _AUTOCOMMIT = "AUTOCOMMIT"
-#: What a URL has to name: drivers differ in what they take otherwise, from the environment or by default.
+#: The parts of a URL that have to be there: drivers differ in what they take otherwise, from the environment or by
+#: default.
 _NAMED = {"host": "host", "username": "user", "database": "dbname"}
 _ENGINE = "create_engine.<locals>.connect"
 
@@ -42,7 +43,7 @@ _ENGINE = "create_engine.<locals>.connect"
 _DRIVERS = {"psycopg", "psycopg2", "pg8000", "pymysql", "mysqldb", "pysqlite", "longshore"}
 #: Those of MySQL's whose statements are texts, by the module here that calls them.
 _BY_TEXTS = {"mysqldb": "mysqlclient"}
-#: What begins a transaction, as any statement does.
+#: The statement that begins a transaction, as any statement does.
 _BEGIN = {"sqlite": "SELECT 1", "postgresql": "SHOW transaction_isolation"}
 #: A bit of MySQL's status.
 _IN_TRANSACTION = 1

@@ -44,11 +44,11 @@ _SAVEPOINT = re.compile(
 )
 #: The engine's types of statements that change no table.
 _READING = {"SELECT", "EXPLAIN", "PRAGMA", "CALL", "SET", "VARIABLE_SET", "COPY", "LOAD"}
-#: What would have names mean other tables, or texts be compared otherwise than the store does.
+#: The settings that would have names mean other tables, or texts be compared otherwise than the store does.
 _SETTINGS = {"use", "schema", "search_path", "default_collation"}
 #: The engine's types of statements after which it may give other types.
 _CONFIGURING = {"CALL", "LOAD", "PRAGMA", "SET", "VARIABLE_SET"}
-#: What EXPLAIN ANALYZE would do, and the store not know of.
+#: The statements that EXPLAIN ANALYZE would run, without the store's knowledge.
 _CHANGING = {"insert", "update", "delete", "merge", "truncate", "create", "alter", "drop", "copy", "import"}
 _KEPT = "SELECT, INSERT, UPDATE, DELETE, CREATE TABLE, ALTER TABLE, DROP TABLE and TRUNCATE do"
 _BLOCK = "with store.transaction(): makes several calls one change"

@@ -22,7 +22,7 @@ from longshore.sources.transport import Place, is_open, network, parts_of, place
 
 _FORM = "write trino://user:password@host:port/catalog/schema"
 _PLAIN = "add ?secure=true, for HTTPS: a password and a token go over no other"
-#: What the protocol has a client send once more: a gateway's, and a server's that is too busy.
+#: The statuses after which a client sends once more: a gateway's, and a server's that is too busy.
 _AGAIN = {429, 502, 503, 504}
 _AGAIN_SECONDS = 60.0
 _CANCEL_SECONDS = 2.0
@@ -38,7 +38,7 @@ _CUT = "the result is cut: the server has ended it before its last page"
 
 
 class TrinoError(Exception):
-    """What the server tells in place of a result; without a name, what has happened to the network."""
+    """The error that the server tells in place of a result; without a name, what has happened to the network."""
 
     def __init__(self, text: str, name: str = "", kind: str = "") -> None:
         """Keep Trino's name of the error and its kind."""

@@ -1,4 +1,4 @@
-//! What a database holds, out of its own catalogue, in the form that ADBC gives it: objects, statistics, names.
+//! The contents of a database, out of its own catalogue, in the form that ADBC gives it: objects, statistics, names.
 
 mod objects;
 mod statistics;
@@ -33,7 +33,7 @@ pub trait Metadata {
 /// The place of a table in each of the queries.
 pub const PLACE: [&str; 3] = ["catalog_name", "db_schema_name", "table_name"];
 
-/// What the query of the columns tells of each, after its table's place.
+/// The fields that the query of the columns tells of each, after its table's place.
 pub const COLUMN: [&str; 8] = [
     "column_name",
     "ordinal_position",
@@ -45,7 +45,7 @@ pub const COLUMN: [&str; 8] = [
     "is_generated",
 ];
 
-/// What the query of the constraints tells of each column of one, after its table's place.
+/// The fields that the query of the constraints tells of each column of one, after its table's place.
 pub const CONSTRAINT: [&str; 8] = [
     "constraint_key",
     "constraint_name",
@@ -75,7 +75,7 @@ pub struct CatalogueQueries {
     pub columns: Cow<'static, str>,
     /// Their constraints, a row for each column: [`PLACE`] and [`CONSTRAINT`], whose `constraint_key` tells them apart.
     pub constraints: Cow<'static, str>,
-    /// What the server has estimated: `catalog_name`, `db_schema_name`, `table_name`, `column_name`, the key of
+    /// The query of the server's estimates: `catalog_name`, `db_schema_name`, `table_name`, `column_name`, the key of
     /// [`STATISTIC_NAMES`], and a number. Empty where it keeps no statistics.
     pub statistics: Cow<'static, str>,
     /// The values of `table_type`, with commas between.

@@ -40,8 +40,8 @@ enum Value {
     Estimated(f64),
 }
 
-/// What is known of the tables that `filter` wants: `GetStatistics` of ADBC 1.1.0. Unless it may be `approximate`, the rows of
-/// each table are counted, as they are where the server keeps no statistics.
+/// The statistics of the tables that `filter` wants: `GetStatistics` of ADBC 1.1.0. Unless it may be `approximate`, the
+/// rows of each table are counted, as they are where the server keeps no statistics.
 pub fn statistics(
     source: &dyn Source,
     filter: &ObjectFilter,

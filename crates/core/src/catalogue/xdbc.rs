@@ -1,4 +1,4 @@
-//! What ODBC and JDBC call a type, by the name that a database gives it.
+//! The codes of ODBC and JDBC for a type, by the name that a database gives it.
 
 /// A column's type in the terms of ODBC and JDBC; what is not known is `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

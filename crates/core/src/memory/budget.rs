@@ -20,7 +20,7 @@ const FLOOR: u64 = 32 << 20;
 /// The most that a whole result may hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MemoryLimit {
-    /// What the system has left.
+    /// The memory that the system has left.
     Auto,
     /// So many bytes.
     Bytes(usize),

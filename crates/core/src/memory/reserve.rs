@@ -14,7 +14,7 @@ use super::room::{NoRoom, room_for};
 /// Untouched, it costs address space and no memory; to free so much is to give it back to the system.
 const SIZE: usize = 32 << 20;
 
-/// What the end of something needs: a few frames of the interpreter, a few small objects.
+/// The memory that the end of something needs: a few frames of the interpreter, a few small objects.
 const LITTLE: usize = 1 << 20;
 
 /// The reserve; null before the first read, and after it was given back.

@@ -9,7 +9,7 @@ use super::pages::{map, unmap};
 use super::system::free;
 use crate::{Error, Kind, Result};
 
-/// What a new thread may take, with all that the system maps for it.
+/// The memory that a new thread may take, with all that the system maps for it.
 const STACK: usize = 16 << 20;
 
 /// There is no memory for what was asked.
@@ -17,9 +17,9 @@ const STACK: usize = 16 << 20;
 pub struct NoRoom;
 
 impl NoRoom {
-    /// What happened.
+    /// The error's text: what happened.
     pub const MESSAGE: &'static str = "there is not enough memory for the result";
-    /// What to do.
+    /// The error's remedy.
     pub const HINT: &'static str = "use return_type=\"arrow_stream\", which holds a few batches at a time, select \
                                     fewer columns or rows, or bound results earlier with \
                                     options={\"memory_limit\": ...}";

@@ -1,4 +1,4 @@
-//! What rows take.
+//! The memory that rows take.
 
 use arrow_array::RecordBatch;
 

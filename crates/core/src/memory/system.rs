@@ -1,14 +1,14 @@
-//! What the system leaves to this process: every look at `/proc` and at the cgroups' files.
+//! The memory that the system leaves to this process: every look at `/proc` and at the cgroups' files.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// What is left, and by whom.
+/// The memory that is left, and by whom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Free {
     /// The bytes.
     pub bytes: u64,
-    /// What leaves no more.
+    /// The name of the limit.
     pub of: &'static str,
 }
 
@@ -47,7 +47,7 @@ fn machine_left(meminfo: &str) -> Option<u64> {
     Some(kilobytes(meminfo, "MemAvailable:")?.saturating_add(swap))
 }
 
-/// What a soft limit of `/proc/self/limits` leaves beyond the use that `/proc/self/status` tells.
+/// The memory that a soft limit of `/proc/self/limits` leaves beyond the use that `/proc/self/status` tells.
 fn own_left(limits: &str, status: &str, limit: &str, used: &str) -> Option<u64> {
     let line = limits.lines().find_map(|line| line.strip_prefix(limit))?;
     let most: u64 = line.split_whitespace().next()?.parse().ok()?;
@@ -67,7 +67,7 @@ struct Level {
     names: &'static Names,
 }
 
-/// What the two versions of cgroups call their files.
+/// The names of the two versions of cgroups for their files.
 #[derive(Debug, PartialEq, Eq)]
 struct Names {
     limit: &'static str,
@@ -89,7 +89,7 @@ const FIRST: Names = Names {
 };
 
 impl Level {
-    /// What the cgroup leaves; `None` where it has no limit.
+    /// The memory that the cgroup leaves; `None` where it has no limit.
     fn left(&self, read: impl Fn(&Path) -> Option<String>) -> Option<u64> {
         let number = |name: &str| read(&self.folder.join(name))?.trim().parse::<u64>().ok();
         let most = number(self.names.limit)?;

@@ -19,16 +19,16 @@ use crate::{
     Result, Session, SessionFactory,
 };
 
-/// What a session needs to make its result final.
+/// The finaliser that a session needs for its result.
 type Opening = Option<Arc<dyn Finaliser>>;
 
-/// What is done for threads from which nothing comes.
+/// The work of the caller's thread while nothing comes from the others.
 type WhileWaiting<'a> = &'a mut dyn FnMut() -> Result<()>;
 
 /// Threads from which nothing comes for so long may be waited for.
 const QUIET: Duration = Duration::from_millis(250);
 
-/// What the threads send once they read.
+/// The messages that the threads send once they read.
 pub(super) enum Arrival {
     /// A batch of a part.
     Batch(usize, RecordBatch),
@@ -50,7 +50,7 @@ pub(super) struct Workers {
     process: Process,
 }
 
-/// What the threads send on.
+/// The channels that the threads send on.
 struct Channels {
     openings: Receiver<Result<Opening>>,
     arrivals: Receiver<Result<Arrival>>,
@@ -213,7 +213,7 @@ impl Outlet {
     }
 }
 
-/// What the threads share.
+/// The state that the threads share.
 struct Work {
     parts: Parts,
     /// The next part that no one reads yet.
@@ -249,7 +249,7 @@ impl Work {
         error.within(format!("{}, row {row} of it", self.name(part))).at(Place { row: None, ..place })
     }
 
-    /// What errors call a part.
+    /// The name by which errors call a part.
     fn name(&self, part: usize) -> String {
         let number = part + 1;
         if self.is_list {

@@ -122,7 +122,7 @@ fn order(schema: &Schema, other: &Schema) -> Option<Vec<usize>> {
     is_all.then_some(places)
 }
 
-/// What `other` has that `schema` has not; nullability is not a difference.
+/// The difference of `other` from `schema`; nullability is not one.
 fn difference(schema: &Schema, other: &Schema) -> Option<String> {
     let only = |of: &Schema, not: &Schema| {
         let names = of.fields().iter().map(|field| field.name().as_str());

@@ -29,7 +29,7 @@ struct State {
     failure: Option<Error>,
 }
 
-/// What the reader does while it waits, and for how long it may sleep in between.
+/// The work of the reader while it waits, and for how long it may sleep in between.
 pub(super) struct Waiting<'a> {
     pub(super) look: &'a mut dyn FnMut() -> Result<()>,
     pub(super) slice: Duration,
@@ -127,7 +127,7 @@ impl Queue {
     }
 }
 
-/// What the writers' waits look at.
+/// The writers' waits look at the queue's end.
 impl Interrupt for Queue {
     fn check(&self) -> Result<()> {
         if self.is_over.load(Ordering::Relaxed) {

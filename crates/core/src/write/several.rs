@@ -71,7 +71,7 @@ pub(super) fn write(
 
 /// The sessions that fill the staging table, a thread each.
 struct Workers<'a> {
-    /// What is written in the end, and what each of the sessions writes.
+    /// The load of the whole table, and that of each of the sessions.
     whole: &'a Load,
     load: Load,
     factory: &'a Arc<dyn SessionFactory>,

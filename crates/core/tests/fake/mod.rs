@@ -14,7 +14,7 @@ use longshore_core::{
     Parts, Place, Query, ReadOptions, Result, Session, Split, Splitting, Target, Transaction,
 };
 
-/// What all sessions of one database share.
+/// The state of one database, which all its sessions share.
 #[derive(Default)]
 pub(crate) struct Server {
     pub(crate) open: AtomicUsize,
@@ -22,7 +22,7 @@ pub(crate) struct Server {
     pub(crate) connects: AtomicUsize,
     /// Sessions that are refused from here on.
     pub(crate) refuses: AtomicBool,
-    /// What happened, in order.
+    /// The events that happened, in order.
     pub(crate) log: Mutex<Vec<String>>,
     /// The snapshot's owner fails to commit.
     pub(crate) loses_coordinator: AtomicBool,

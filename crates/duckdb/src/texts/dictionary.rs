@@ -73,7 +73,7 @@ struct Known {
     near: Box<[(Short, i16)]>,
 }
 
-/// What a text of 16 bytes at most consists of, and its length.
+/// The bytes of a text of at most 16, and its length.
 type Short = (u64, u64, usize);
 
 /// Places of `near`: a power of two.

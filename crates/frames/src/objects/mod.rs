@@ -95,7 +95,7 @@ impl Drop for Objects {
     }
 }
 
-/// What `make` makes: where the interpreter has no memory, much of pyo3 panics.
+/// The result of `make`: where the interpreter has no memory, much of pyo3 panics.
 fn made<T>(py: Python<'_>, make: impl FnOnce() -> Result<T, Fault>) -> Result<T, Fault> {
     catch_unwind(AssertUnwindSafe(make)).unwrap_or_else(|_| Err(without_memory(py)))
 }

@@ -21,7 +21,7 @@ const SLOTS: usize = 512;
 /// How many strings of a batch are looked up before the cache is judged.
 const TRIAL: u32 = 1024;
 
-/// What the interpreter's compact strings take next to their characters.
+/// The bytes that the interpreter's compact strings take next to their characters.
 const HEADER: usize = 49;
 
 /// Remembers short strings, so that the rows of a column of few values share their objects.

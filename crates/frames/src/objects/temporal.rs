@@ -198,7 +198,7 @@ pub(super) fn intervals(
 
 type IntervalParts<'a> = Box<dyn Fn(usize) -> (i32, i32, i64) + 'a>;
 
-/// What gives months, days and nanoseconds of a row.
+/// A function that gives months, days and nanoseconds of a row.
 fn interval_parts(array: &dyn Array) -> Result<IntervalParts<'_>, Fault> {
     Ok(match array.data_type() {
         DataType::Interval(IntervalUnit::MonthDayNano) => {

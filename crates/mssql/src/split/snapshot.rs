@@ -30,7 +30,7 @@ pub(crate) struct SharedSnapshot {
 struct State {
     /// The sessions that have begun.
     joined: usize,
-    /// What keeps others from changing the tables, until all have.
+    /// The connection that keeps others from changing the tables, until all have.
     lock: Option<Connection>,
 }
 

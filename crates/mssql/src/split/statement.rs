@@ -9,7 +9,7 @@ use sqlparser::parser::Parser;
 
 use crate::dialect::DIALECT;
 
-/// What a query is called around which others are written.
+/// The name of a query around which others are written.
 const PART: &str = "longshore_part";
 
 /// Functions whose value depends on their arguments alone, and words before a parenthesis that are none.

@@ -55,7 +55,7 @@ impl Encoder {
         })
     }
 
-    /// What is sent of `item`.
+    /// The value that is sent for `item`.
     pub(super) fn cell(&self, item: &Item<'_>) -> Result<ColumnValues, Odd> {
         if matches!(item, Item::Null) {
             return match () {

@@ -47,7 +47,7 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// What `name` means, and whether that is a view; `None` where nothing has the name.
+    /// The kind of `name`, and whether it is a view; `None` where nothing has the name.
     fn find(connection: &mut Connection, name: &TableName) -> Result<Option<(Self, bool)>> {
         let quoted = NAMING.table(name);
         let query = "SELECT type FROM sys.objects WHERE object_id = OBJECT_ID(@table) AND type IN ('U', 'V')";

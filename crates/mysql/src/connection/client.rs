@@ -16,7 +16,7 @@ use crate::temporal::Zone;
 const SETTINGS: &str = "SELECT @@character_set_client, @@character_set_connection, @@character_set_results, \
                         @@time_zone, @@system_time_zone, DATABASE()";
 
-/// What a client's session has that is ours while we have its socket.
+/// The state of a client's session while we have its socket.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lent {
     /// Whether statements are parts of its owner's transaction, which may begin with the first of them.

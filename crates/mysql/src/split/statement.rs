@@ -39,7 +39,7 @@ pub(super) struct Statement {
     text: String,
     values: Vec<Value>,
     pub(super) tables: Vec<Name>,
-    /// What its calls are called, in lower case.
+    /// The names of its calls, in lower case.
     pub(super) calls: Vec<String>,
 }
 

@@ -65,7 +65,7 @@ impl Encoder {
         Ok(())
     }
 
-    /// What the column takes from a file's bytes in `variable`; `None` where it takes the bytes themselves.
+    /// The value that the column takes from a file's bytes in `variable`; `None` where it takes the bytes themselves.
     pub(super) fn conversion(&self, variable: &str, form: Form) -> Option<String> {
         let is_text = matches!(
             self.column.native,

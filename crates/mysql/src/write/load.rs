@@ -16,7 +16,7 @@ use crate::message::{self, Done};
 /// Bytes of rows that are sent at once.
 const BUFFER: usize = 512 << 10;
 
-/// What a server says that takes no files after all.
+/// The codes by which a server says that it takes no files after all.
 const NO_FILES: &[u16] = &[1148, 1290, 3948, 4166];
 
 /// The load of rows into one table.
@@ -374,7 +374,7 @@ impl LoadBuffer {
     }
 }
 
-/// What follows the backslash, where a byte needs one.
+/// The byte that follows the backslash, where a byte needs one.
 #[inline]
 fn in_file(byte: u8) -> Option<u8> {
     match byte {

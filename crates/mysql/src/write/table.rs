@@ -149,7 +149,7 @@ pub(super) struct Column {
     pub(super) otherwise: Otherwise,
 }
 
-/// What a column has in a row that does not give it a value.
+/// The value that a column has in a row that does not give it a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Otherwise {
     /// NULL, where it may be, or else nothing.
@@ -157,7 +157,7 @@ pub(super) enum Otherwise {
     Default,
     /// The next number.
     Counted,
-    /// What the server makes of other columns, whatever a row gives.
+    /// A value that the server makes of other columns, whatever a row gives.
     Generated,
 }
 
@@ -233,7 +233,7 @@ pub(super) fn unique_indexes(connection: &mut Connection, name: &TableName) -> R
     Ok(indexes)
 }
 
-/// What a column takes.
+/// The kind of values that a column takes.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Native {
     /// The least and the greatest.
@@ -264,7 +264,7 @@ pub(super) enum Native {
     Set(Vec<String>),
     Json,
     Uuid,
-    /// What the server parses itself from text.
+    /// A value that the server parses itself from text.
     Parsed,
 }
 
@@ -354,7 +354,7 @@ fn parts_of_type(words: &str) -> (String, Vec<String>, String) {
     (name, arguments, String::new())
 }
 
-/// What a letter behind a backslash stands for.
+/// The byte that a letter behind a backslash stands for.
 fn escaped(letter: char) -> char {
     match letter {
         '0' => '\0',

@@ -9,7 +9,7 @@ use postgres_protocol::authentication::sasl::{
 use super::message::{Reader, broken};
 use crate::settings::{BindingMode, Methods};
 
-/// What the client knows before the server asks.
+/// The user's name and secrets, known before the server asks.
 pub(crate) struct Credentials<'a> {
     pub(crate) user: &'a str,
     pub(crate) password: Option<&'a dyn PasswordSource>,

@@ -6,7 +6,7 @@ use postgres_protocol::message::frontend;
 
 use super::{Connection, Exchange, Prepared, TextRow, bind, zero_byte};
 
-/// What may be under way before the answers are read. While the server waits for us to read, it does not read:
+/// The bytes that may be under way before the answers are read. While the server waits for us to read, it does not read:
 /// more than the sockets' buffers hold would be for ever on its way.
 const UNDER_WAY: usize = 16 << 10;
 
@@ -50,11 +50,11 @@ impl Step {
     }
 }
 
-/// What a step brought.
+/// The answer to a step.
 #[derive(Debug, Default)]
 pub(crate) struct Answer {
     pub(crate) rows: Vec<TextRow>,
-    /// What a described step is.
+    /// The statement that a step described.
     pub(crate) prepared: Option<Prepared>,
 }
 

@@ -442,7 +442,7 @@ pub(super) fn check_encoding(parameters: &BTreeMap<String, String>) -> Result<()
 }
 
 impl Connection {
-    /// What the server is instead of what `role` wants; `None` where it is right.
+    /// The kind that the server is instead of what `role` wants; `None` where it is right.
     fn mismatch(&mut self, role: Role) -> Result<Option<&'static str>> {
         Ok(match role {
             Role::Any => None,
@@ -485,7 +485,7 @@ pub(crate) struct Upgrade {
     pub(crate) direct: bool,
 }
 
-/// What became of the request for TLS.
+/// The outcome of the request for TLS.
 pub(crate) enum Upgraded {
     Encrypted(Socket),
     /// The server has none; the socket is as before.

@@ -95,7 +95,7 @@ pub(crate) struct Lists {
     parts: Parts,
     /// The row of the chunk that each part belongs to, for a fault's place.
     owners: Vec<usize>,
-    /// What tells of an array that does not begin at 1, until it has.
+    /// The warning of an array that does not begin at 1, until there was one.
     losses: Option<Losses>,
 }
 

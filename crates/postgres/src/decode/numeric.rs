@@ -34,7 +34,7 @@ pub(crate) struct Numeric<'a> {
     digits: &'a [u8],
 }
 
-/// What stands in a numeric cell.
+/// The value of a numeric cell.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Parsed<'a> {
     Finite(Numeric<'a>),

@@ -1,7 +1,7 @@
 //! Text cells, read as the Arrow type that is wanted: the `text` protocol, types without a known binary form,
 //! and every override by `schema=`.
 //!
-//! What a text says that the type cannot hold is a fault, never rounded.
+//! Decoders of texts. What a text says that the type cannot hold is a fault, never rounded.
 
 use arrow_array::types::{BinaryType, Date32Type, IntervalMonthDayNanoType, LargeBinaryType};
 use arrow_buffer::IntervalMonthDayNano;

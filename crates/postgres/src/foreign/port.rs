@@ -1,5 +1,5 @@
-//! What a transport receives into while another client speaks to the server: rows that are asked for are kept, and every other
-//! byte goes on to the client's own protocol.
+//! The port that a transport receives into while another client speaks to the server: rows that are asked for are kept,
+//! every other byte goes on to the client's own protocol.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,7 +16,7 @@ const CAPACITY: usize = 256 << 10;
 /// With less room than this at the end, what is left is moved to the beginning.
 const ROOM: usize = 64 << 10;
 
-/// What takes the rows of one exchange.
+/// The sink of the rows of one exchange.
 pub trait RowSink: Send {
     /// Takes the row of a whole message.
     fn push(&mut self, message: &[u8]);
@@ -30,7 +30,7 @@ pub trait RowSink: Send {
 /// The buffer between a transport and a client's protocol.
 pub struct Port {
     memory: Arc<SharedMemory>,
-    /// What has been received and is neither a whole row nor the client's.
+    /// The bytes received that are neither a whole row nor the client's.
     held: Range<usize>,
     splitter: Splitter,
     rows: Option<Arc<Mutex<dyn RowSink>>>,
@@ -164,7 +164,7 @@ impl Port {
     }
 }
 
-/// What goes on to the client: most often one run of the block, which is then copied once.
+/// The bytes for the client: most often one run of the block, which is then copied once.
 #[derive(Default)]
 struct Others {
     run: Range<usize>,

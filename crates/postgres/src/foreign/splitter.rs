@@ -32,7 +32,7 @@ impl fmt::Display for Broken {
     }
 }
 
-/// What the next bytes are.
+/// The kind of the next bytes.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Piece {
     /// A whole row's message.
@@ -110,7 +110,7 @@ mod tests {
     const ROWS: Wanted = Wanted { rows: true, descriptions: false };
     const NONE: Wanted = Wanted { rows: false, descriptions: false };
 
-    /// What is wanted of `stream`, received up to each of `ends`, and the other bytes.
+    /// The wanted bytes of `stream`, received up to each of `ends`, and the other bytes.
     fn split(stream: &[u8], ends: impl Iterator<Item = usize>, wanted: Wanted) -> (Vec<Vec<u8>>, Vec<u8>) {
         let (mut splitter, mut at) = (Splitter::default(), 0);
         let (mut found, mut others) = (Vec::new(), Vec::new());

@@ -1,5 +1,5 @@
-//! What the machine adds to what the caller gave: environment variables, the password file and the service file (PostgreSQL
-//! documentation, sections "The Password File" and "The Connection Service File").
+//! The machine's additions to what the caller gave: environment variables, the password file and the service file
+//! (PostgreSQL documentation, sections "The Password File" and "The Connection Service File").
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -16,7 +16,7 @@ const QUANTILES: u32 = 256;
 /// How many rows a sample has, about.
 const SAMPLE: f64 = 10_000.0;
 
-/// What is known of a key's values.
+/// The facts of a key's values.
 #[derive(Debug, Default)]
 pub(super) struct Distribution {
     /// In the key's order, each once.
@@ -202,7 +202,7 @@ pub(super) fn range_bounds(key: &Key, (low, high): &(Value, Value), number: usiz
     points.iter().map(|point| scalar_text(key, class, point)).collect()
 }
 
-/// What becomes of the point in a type that has fewer numbers.
+/// The point in a type that has fewer numbers.
 #[allow(clippy::cast_possible_truncation)] // to the nearest is meant
 fn rounded(point: Scalar, class: Class) -> Scalar {
     match (point, class) {

@@ -13,7 +13,7 @@ use crate::connection::pipeline::{Answer, Step};
 use crate::dialect::{DIALECT, literal, text_array};
 use crate::session::PostgresSession;
 
-/// What the session that exports a snapshot has to do until the parts in it have ended, and then.
+/// The duties of the session that exports a snapshot, until the parts in it have ended, and then.
 #[derive(Debug)]
 pub(crate) struct Coordinator {
     pub(super) deadlock_lock: DeadlockLock,
@@ -37,8 +37,8 @@ impl Coordinator {
     }
 }
 
-/// What a session runs to join the exported `snapshot`, with the `settings` of its coordinator. Its scans begin at
-/// the table's start and use no workers: each part is to be read the same way.
+/// The statements by which a session joins the exported `snapshot`, with the `settings` of its coordinator. Its scans
+/// begin at the table's start and use no workers: each part is to be read the same way.
 pub(super) fn join(snapshot: &str, settings: &Settings) -> String {
     format!(
         "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY; SET TRANSACTION SNAPSHOT {}; \
@@ -107,8 +107,8 @@ impl Settings {
         Ok(())
     }
 
-    /// What another session runs to have them until its transaction ends. What it has already is not set: the server
-    /// is stricter with what is set than with what it was started with.
+    /// The statements by which another session has them until its transaction ends. What it has already is not set: the
+    /// server is stricter with what is set than with what it was started with.
     pub(super) fn adopt(&self) -> String {
         format!(
             "SELECT pg_catalog.set_config(wanted.name, wanted.setting, true) \
@@ -208,7 +208,7 @@ impl DeadlockLock {
         Self(hash(snapshot).cast_signed())
     }
 
-    /// What a part's session runs to hold it.
+    /// The statement that a part's session runs to hold it.
     pub(super) fn acquire(self) -> String {
         format!("SELECT pg_catalog.pg_advisory_xact_lock_shared({})", self.0)
     }

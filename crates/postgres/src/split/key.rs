@@ -14,7 +14,7 @@ use crate::dialect::{DIALECT, literal};
 use crate::session::PostgresSession;
 use crate::types::Type;
 
-/// What the wrapped query is called.
+/// The name of the wrapped query.
 pub(super) const PART: &str = "longshore_part";
 
 /// The builtin types with an order, by OID: those with a default operator class of btree, and the two that are read as
@@ -48,7 +48,7 @@ pub(super) struct Key {
     /// The table and attribute that it comes from unchanged; 0 for an expression.
     pub(super) table: u32,
     pub(super) attribute: i16,
-    /// What it is called in a wrapped query.
+    /// Its name in a wrapped query.
     pub(super) column: String,
     /// Its type, by a name without modifiers whatever the search path.
     pub(super) type_name: String,

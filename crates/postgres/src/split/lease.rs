@@ -54,7 +54,7 @@ const IS_USER: &str = "\
 SELECT oid = $1::oid, pg_catalog.pg_get_userbyid($1::oid), session_user \
 FROM pg_catalog.pg_roles WHERE rolname = session_user";
 
-/// What a reader's session is not to do otherwise than another: see [`super::coordinator::join`].
+/// The settings that a reader's session shares with any other's: see [`super::coordinator::join`].
 const SETTINGS: &str = "\
 SELECT pg_catalog.set_config('idle_in_transaction_session_timeout', '0', true), \
        pg_catalog.set_config('max_parallel_workers_per_gather', '0', true), \

@@ -155,7 +155,7 @@ pub(super) fn without_table<'a>(tokens: &[Token<'a>], alias: &str) -> Vec<Token<
     (0..tokens.len()).filter(|at| !is_left_out(*at)).map(|at| tokens[at]).collect()
 }
 
-/// What a statement starts with that can be explained and read as a part.
+/// The first words of a statement that can be explained and read as a part.
 const QUERIES: &[&str] = &["select", "with", "values", "table"];
 
 /// One query.

@@ -19,7 +19,7 @@ const ATTEMPTS: usize = 3;
 
 const BEGIN_READ_COMMITTED: &str = "BEGIN ISOLATION LEVEL READ COMMITTED, READ ONLY";
 
-/// What further sessions would not have: temporary objects, and settings by SET, SET ROLE or SET SESSION
+/// The state that further sessions would not have: temporary objects, and settings by SET, SET ROLE or SET SESSION
 /// AUTHORIZATION, but for those that are set for this very read. An application's name changes no value; BEGIN sets the
 /// other two.
 const SESSION_STATE: &str = "\
@@ -63,7 +63,7 @@ pub(super) struct Snapshot {
     /// The name by which other sessions join it; `None` where the caller wants none.
     pub(super) exported: Option<String>,
     pub(super) inheritance: Option<Inheritance>,
-    /// What the coordinator has set.
+    /// The settings that the coordinator has set.
     pub(super) settings: Settings,
     /// The table of the only query, where it has one table.
     pub(super) table: Option<Table>,
@@ -136,7 +136,7 @@ fn attempt(
     read_measured(statements, columns, export, measured)
 }
 
-/// What [`SESSION_STATE`] has found.
+/// The state that [`SESSION_STATE`] has found.
 fn unshared_state(answer: &Answer) -> Option<&'static str> {
     let is = |index: usize| answer.cell(0, index) == "t";
     match (is(0), is(1)) {
@@ -146,7 +146,7 @@ fn unshared_state(answer: &Answer) -> Option<&'static str> {
     }
 }
 
-/// What of this session, in which no transaction is open, others would not have.
+/// The state of this session, in which no transaction is open, that others would not have.
 pub(crate) fn unshared(session: &mut PostgresSession) -> Result<Option<&'static str>> {
     if !session.used {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! What cannot be read in parts: nodes of a plan, and values that change from call to call or from transaction to
+//! The obstacles to reading in parts: nodes of a plan, and values that change from call to call or from transaction to
 //! transaction, of which two parts would not agree.
 
 use std::collections::BTreeSet;
@@ -57,7 +57,7 @@ pub(super) struct Calls {
     /// By schema, which is empty where the search path finds it, and name.
     functions: BTreeSet<(String, String)>,
     operators: BTreeSet<String>,
-    /// What differs from part to part, whatever the catalogue says.
+    /// The keyword that differs from part to part, whatever the catalogue says.
     keyword: Option<String>,
 }
 
@@ -162,7 +162,7 @@ pub(super) fn has_relative_date(statement: &str) -> bool {
     is_relative_date(&joined)
 }
 
-/// What is between a literal's quotes or dollars.
+/// The text between a literal's quotes or dollars.
 fn body(literal: &str) -> &str {
     let start = literal.find(['\'', '$']).unwrap_or_default();
     let mark = match literal[start..].strip_prefix('$') {

@@ -21,7 +21,7 @@ const EPOCH_DAYS: i32 = 10_957;
 const EPOCH: i64 = 10_957 * DAY;
 const DAY: i64 = 86_400_000_000;
 
-/// What appends the length and the bytes of a cell that is not NULL.
+/// A function that appends the length and the bytes of a cell that is not NULL.
 pub(super) type Encode = fn(&Type, &Item<'_>, &mut Vec<u8>) -> Result<(), Odd>;
 
 /// THE TABLE: what encodes every value of `field` for a column of `native`; `None` where they go as texts.
@@ -209,7 +209,7 @@ fn unsuited() -> Odd {
     Odd::fault("a column of one kind brought a value of another")
 }
 
-/// What writes the cells of a column's batch in the binary format. Without NULLs, and where its values all have a cell,
+/// The encoder of a column's batch in the binary format. Without NULLs, and where its values all have a cell,
 /// nothing is left to be decided for each.
 pub(super) enum ColumnEncoder<'a> {
     Int4(&'a [i32]),

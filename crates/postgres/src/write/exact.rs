@@ -1,4 +1,4 @@
-//! What a column holds exactly. The server would round, truncate, pad or drop what is beyond that, without a word.
+//! The limits of what a column holds exactly. The server would round, truncate, pad or drop what is beyond, without a word.
 
 use arrow_schema::TimeUnit;
 use longshore_source::fit::{self, Decimals};
@@ -136,7 +136,7 @@ const MINUTE: i32 = 1 << 11;
 const HOUR: i32 = 1 << 10;
 const DAY: i32 = 1 << 3;
 const MONTH: i32 = 1 << 1;
-/// What a column without fields has.
+/// The fields of a column that declares none: all.
 const ALL: i32 = 0x7fff;
 
 /// Refuses what a column of `native` would drop.

@@ -23,7 +23,7 @@ pub fn copy_columns(schema: &SchemaRef) -> Result<Vec<(String, String)>> {
     schema.fields().iter().map(column).collect()
 }
 
-/// What a COPY of a frame sends.
+/// The format that a COPY of a frame sends.
 #[derive(Debug)]
 pub struct CopyData {
     /// The format that the statement names.

@@ -8,7 +8,7 @@ use crate::connection::pipeline;
 use crate::dialect::{DIALECT, literal};
 use crate::session::PostgresSession;
 
-/// What depends on a table but what goes with it: views, foreign keys, and the table of which it is a partition.
+/// The objects that depend on a table but do not go with it: views, foreign keys, and the table of which it is a partition.
 const DEPENDENTS: &str = "\
 SELECT DISTINCT pg_describe_object(d.classid, d.objid, 0) \
 FROM pg_catalog.pg_depend d WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid = to_regclass($1) \

@@ -13,13 +13,13 @@ use crate::session::PostgresSession;
 /// The transaction sees what the others have committed, and may be idle while they copy.
 const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL idle_in_transaction_session_timeout = 0";
 
-/// What a name stands for: its schema, its kind, and whether rules follow an INSERT.
+/// The object that a name stands for: its schema, its kind, and whether rules follow an INSERT.
 const TARGET: &str = "\
 SELECT n.nspname, c.relkind, \
 EXISTS (SELECT FROM pg_catalog.pg_rewrite r WHERE r.ev_class = c.oid AND r.ev_type = '3') \
 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = to_regclass($1)";
 
-/// What stands under the target's name.
+/// The object that stands under the target's name.
 struct Target {
     schema: String,
     name: String,
@@ -61,7 +61,7 @@ fn begin(
     })
 }
 
-/// What `name`, a quoted one, stands for; `None` for nothing.
+/// The object that `name`, a quoted one, stands for; `None` for nothing.
 fn target(session: &mut PostgresSession, name: &str) -> Result<Option<Target>> {
     let answer = session.connection.ask(pipeline::Step::run(TARGET).bind(name))?;
     if answer.rows.is_empty() {
@@ -301,7 +301,7 @@ fn mark(schema: &str, target: &str) -> String {
     )
 }
 
-/// What the names of all staging tables for `target` begin with.
+/// The beginning of the names of all staging tables for `target`.
 fn prefix(target: &str) -> String {
     format!("longshore_{}_", shortened(target, LONGEST - "longshore__12345678".len()))
 }

@@ -80,7 +80,7 @@ impl TargetColumns {
         })
     }
 
-    /// What an INSERT says of the columns that it writes.
+    /// The clause of an INSERT on the columns that it writes.
     pub(super) fn overriding(&self) -> &'static str {
         if self.has_identity { "OVERRIDING SYSTEM VALUE " } else { "" }
     }

@@ -17,7 +17,7 @@ use crate::read::{ReadError, numpy};
 /// 1970-01-01 as Python's `date.toordinal` counts.
 const EPOCH: i64 = 719_163;
 
-/// What a datetime says, in microseconds since 1970-01-01.
+/// A datetime, in microseconds since 1970-01-01.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Temporal {
     Timestamp(i64),
@@ -68,7 +68,7 @@ fn datetime(item: &Bound<'_, PyAny>) -> Result<Temporal, ReadError> {
     }
 }
 
-/// What a datetime with a zone says, by whose clock it is so many microseconds since 1970-01-01.
+/// A datetime with a zone, by whose clock it is so many microseconds since 1970-01-01.
 fn zoned(item: &Bound<'_, PyAny>, local: i64) -> Result<Temporal, ReadError> {
     let offset = item.call_method0(intern!(item.py(), "utcoffset"))?;
     // Python takes a zone that tells no offset for none.
@@ -268,7 +268,7 @@ fn parts<const N: usize>(item: &Bound<'_, PyAny>, class: usize) -> Option<(bool,
 }
 
 impl Packed {
-    /// What is known of the interpreter that runs; `None` if it keeps anything otherwise.
+    /// The layout of the interpreter that runs; `None` if it keeps anything otherwise.
     fn of(py: Python<'_>) -> Option<Self> {
         let date = py.get_type::<PyDate>();
         let datetime = py.get_type::<PyDateTime>();

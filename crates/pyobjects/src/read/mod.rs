@@ -23,7 +23,7 @@ const DEEPEST: usize = 60;
 #[derive(Debug)]
 pub(crate) enum ReadError {
     Python(PyErr),
-    /// What is wrong with it, and what to do.
+    /// A value that Arrow cannot hold: what is wrong with it, and what to do.
     Unrepresentable(&'static str, &'static str),
     /// It is not of the type that it was of.
     Changed,
@@ -35,7 +35,7 @@ impl From<PyErr> for ReadError {
     }
 }
 
-/// What all readings share: the types met so far, and where in the column the reading is.
+/// The state that all readings share: the types met so far, and where in the column the reading is.
 pub(crate) struct Reader<'py> {
     py: Python<'py>,
     classes: Classes,

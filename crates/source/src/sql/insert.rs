@@ -58,7 +58,7 @@ fn is_value(token: &Token<'_>) -> bool {
         || token.is_word("default")
 }
 
-/// What stands in parentheses between commas, and where they end.
+/// The items in parentheses between commas, and the text after them.
 fn list<'a>(rest: &mut &[Token<'a>], is_item: fn(&Token<'a>) -> bool) -> Option<(Vec<Token<'a>>, usize)> {
     next(rest, |token| token.is_mark("("))?;
     let mut items = vec![next(rest, is_item)?];

@@ -56,7 +56,7 @@ pub enum Markers {
     Questions,
 }
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A keyword or a name without quotes.
@@ -80,7 +80,7 @@ pub enum Kind {
 /// One token where it stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token<'a> {
-    /// What it is.
+    /// The token's kind.
     pub kind: Kind,
     /// Its text.
     pub text: &'a str,

@@ -31,7 +31,7 @@ pub struct OneTable<'a> {
     text: &'a str,
     /// The parts of the table's name, as the catalogue has them.
     pub path: Vec<String>,
-    /// What the query calls the table, in quotes.
+    /// The query's name for the table, in quotes.
     pub alias: String,
     has_alias: bool,
     /// Where the table's name is.
@@ -143,14 +143,14 @@ impl<'a> OneTable<'a> {
     }
 }
 
-/// What the parser says.
+/// The parts of the statement that the parser finds.
 struct Parsed {
     name: String,
     has_alias: bool,
     has_condition: bool,
 }
 
-/// What `query` reads, if that is one table and nothing is done with its rows together.
+/// The table that `query` reads, if that is one table and nothing is done with its rows together.
 fn one_table(query: &Query) -> Option<Parsed> {
     let is_bare = query.with.is_none()
         && query.order_by.is_none()

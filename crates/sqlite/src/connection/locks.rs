@@ -20,7 +20,7 @@ use longshore_core::Process;
 /// A file, by its device and number.
 type File = (u64, u64);
 
-/// What this copy of SQLite has open.
+/// The files that this copy of SQLite has open.
 #[derive(Default)]
 struct Table {
     /// The file of each descriptor.
@@ -31,7 +31,7 @@ struct Table {
     parked: HashMap<c_int, File>,
     /// The process that this table is of.
     process: Option<Process>,
-    /// What was open when this process was forked from another.
+    /// The files that were open when this process was forked from another.
     inherited: HashSet<File>,
 }
 

@@ -257,7 +257,7 @@ const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 /// The longest sleep before a lock is tried again.
 const LONGEST_SLEEP: Duration = Duration::from_millis(25);
 
-/// What the callbacks of one connection share with it.
+/// The state that the callbacks of one connection share with it.
 struct Interrupt(Mutex<State>);
 
 struct State {

@@ -83,7 +83,7 @@ mod tests {
         while statement.step().unwrap() {}
     }
 
-    /// What is said of `snapshot` by a connection that begins with it.
+    /// The test of a connection that begins with `snapshot`.
     fn opened(connection: &Connection, snapshot: &Snapshot) -> Result<()> {
         exec(connection, "BEGIN");
         let opened = snapshot.open(connection);

@@ -188,14 +188,14 @@ fn mixed(row: usize, class: &str, others: &str) -> CellFault {
     }
 }
 
-/// What finalises the types of a whole result.
+/// The finaliser of the types of a whole result.
 pub(crate) struct InferredTypes {
     /// The classes of the columns; `None` for those whose type is final.
     classes: Vec<Option<(Class, Losses)>>,
 }
 
 impl InferredTypes {
-    /// What finalises a result of these columns; `None` where all are final.
+    /// The finaliser of a result of these columns; `None` where all are final.
     pub(crate) fn of(plans: &[Plan], options: &ReadOptions) -> Option<Arc<dyn Finaliser>> {
         let class = |plan: &Plan| Some((plan.deferred()?, Losses::of(plan.field.name(), options)));
         let classes: Vec<_> = plans.iter().map(class).collect();

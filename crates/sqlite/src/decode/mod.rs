@@ -56,7 +56,7 @@ struct Column {
     class: Class,
     buffer: ColumnBuffer,
     read_as: ReadAs,
-    /// What reads an override.
+    /// The reader of an override.
     reader: Option<Reader>,
     losses: Losses,
 }
@@ -161,7 +161,7 @@ impl Collector {
             .map_err(|error| Error::internal(format!("the columns do not match: {error}")))
     }
 
-    /// What is left at the result's end. An empty result is one empty batch.
+    /// The rows that are left at the result's end. An empty result is one empty batch.
     pub fn last(&mut self) -> Result<Option<RecordBatch>> {
         if self.pending > 0 || !self.yielded { self.batch().map(Some) } else { Ok(None) }
     }
@@ -178,7 +178,7 @@ impl Collector {
         self.schema.clone()
     }
 
-    /// What makes the schema final.
+    /// The finaliser of the schema.
     #[must_use]
     pub fn finaliser(&self) -> Option<Arc<dyn Finaliser>> {
         self.finaliser.clone()
@@ -244,7 +244,7 @@ pub(crate) struct Rows {
     collector: Collector,
     /// The batch that decided the schema.
     first: Option<RecordBatch>,
-    /// What the columns were planned for; `None` once the first row is there.
+    /// The signatures that the columns were planned for; `None` once the first row is there.
     planned: Option<Vec<Signature>>,
 }
 

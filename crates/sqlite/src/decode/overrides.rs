@@ -58,7 +58,7 @@ fn span(start: usize, end: usize) -> Span {
     Span::new(narrow(start), narrow(end - start))
 }
 
-/// What reads a column of `class` as `wanted`; `None` where nothing does.
+/// The reader of a column of `class` as `wanted`; `None` where there is none.
 pub(crate) fn reader(wanted: &DataType, class: Class, options: &ReadOptions) -> Option<Reader> {
     let as_is = wanted.clone();
     let of = |kind: Number| numbers(wanted, kind, options.numeric_nan, &Losses::default());

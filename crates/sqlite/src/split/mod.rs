@@ -74,7 +74,7 @@ fn divide(
     Ok(Parts { sessions: number.min(queries.len()), queries, snapshot })
 }
 
-/// What further sessions would not see.
+/// Refuses a session that has what further ones would not see.
 fn refuse_session(session: &SqliteSession) -> Result<(), NotSplit> {
     if session.settings.file.is_none() {
         return serial("a database in memory belongs to one connection");

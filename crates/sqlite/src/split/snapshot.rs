@@ -13,7 +13,7 @@ use longshore_values::text::{hex, unhex};
 use crate::connection::Snapshot;
 use crate::session::SqliteSession;
 
-/// What a session has to find when it joins.
+/// The state that a session has to find when it joins.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum SharedSnapshot {
     /// A rollback journal, whose shared lock the coordinator has.

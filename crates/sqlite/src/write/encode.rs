@@ -10,7 +10,7 @@ use crate::types::Class;
 use crate::write::table::Column;
 use crate::write::texts;
 
-/// What a column does to the values that go into it.
+/// The conversion of the values that go into a column.
 pub(super) struct Encoder {
     place: Place,
     class: Class,
@@ -20,7 +20,7 @@ pub(super) struct Encoder {
     nested: Nested,
 }
 
-/// What NULL is in a column.
+/// The treatment of NULL in a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Nulls {
     Stored,
@@ -35,7 +35,7 @@ enum Nulls {
 pub(super) type Encoded<'a> = Result<Cell<'a>, Odd>;
 
 impl Encoder {
-    /// What `column` takes; `is_key` where its value tells the rows of an upsert apart.
+    /// The encoder of `column`; `is_key` where its value tells the rows of an upsert apart.
     pub(super) fn new(column: &Column, field: &FieldRef, nested: Nested, is_key: bool) -> Self {
         let affinity = Affinity::of(&column.declared, column.is_strict);
         let class = match Class::of(&column.declared) {
@@ -55,7 +55,7 @@ impl Encoder {
         Self { place, class, affinity, nulls, field: field.clone(), nested }
     }
 
-    /// What is stored of `item`, with a text of its own in `text`.
+    /// The value that is stored of `item`, with a text of its own in `text`.
     #[inline]
     pub(super) fn cell<'a>(&self, item: &Item<'a>, text: &'a mut String) -> Encoded<'a> {
         if matches!(item, Item::Null) {

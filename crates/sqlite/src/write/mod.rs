@@ -23,7 +23,7 @@ use crate::connection::{BatchInsert, Connection, ROWS_PER_CHECK, ResultSetter, S
 use crate::dialect::quoted_name;
 use crate::session::SqliteSession;
 
-/// What runs statements on a database: a session, or another library's connection.
+/// A runner of statements on a database: a session, or another library's connection.
 pub trait Statements {
     /// The rows of a query.
     fn rows(&self, query: &str) -> Result<Vec<Row>>;
@@ -31,7 +31,7 @@ pub trait Statements {
     /// Runs a statement, and throws its rows away.
     fn exec(&mut self, statement: &str) -> Result<()>;
 
-    /// What `read` makes of each row of a query.
+    /// The results of `read` for each row of a query.
     fn ask<T>(&self, query: &str, read: impl Fn(&Row) -> T) -> Result<Vec<T>> {
         Ok(self.rows(query)?.iter().map(read).collect())
     }

@@ -10,7 +10,7 @@ use longshore_core::{Error, Kind, Result};
 
 /// An object of the engine's.
 pub(crate) type Handle = *mut c_void;
-/// What the engine calls to free what it was given.
+/// The function that the engine calls to free what it was given.
 pub(crate) type Delete = unsafe extern "C" fn(*mut c_void);
 /// A callback of a table function.
 pub(crate) type Callback = unsafe extern "C" fn(Handle);

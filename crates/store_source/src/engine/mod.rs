@@ -72,7 +72,7 @@ fn items(columns: &RecordBatch) -> Vec<String> {
     names.iter().zip(kinds).zip(computed).map(item).collect()
 }
 
-/// What a view is made of.
+/// The definition of a view.
 #[derive(Clone, PartialEq)]
 struct Shown {
     name: String,

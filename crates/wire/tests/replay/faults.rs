@@ -1,4 +1,4 @@
-//! What must come of a conversation that is cut or garbled, whatever the source.
+//! The outcomes that a conversation may have that is cut or garbled, whatever the source.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

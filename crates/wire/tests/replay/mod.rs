@@ -26,7 +26,7 @@ const ANSWER: Duration = Duration::from_millis(3);
 /// How long a client may take for a message that is sure to come.
 const SURE: Duration = Duration::from_secs(20);
 
-/// What each side says until the other one speaks.
+/// The bytes that each side says until the other one speaks.
 #[derive(Clone, Debug, PartialEq)]
 enum Turn {
     Client(Vec<u8>),
@@ -93,7 +93,7 @@ fn bytes(digits: &str) -> Vec<u8> {
     digits.as_bytes().chunks(2).map(byte).collect()
 }
 
-/// What befalls what the server says.
+/// The fault that befalls what the server says.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Fault {
     None,

@@ -113,7 +113,7 @@ class Column:
 
     @property
     def own_equality(self) -> str | None:
-        """What makes its database find texts equal that differ in bytes: a collation, or a ``char(n)``."""
+        """The type by which its database finds texts equal that differ in bytes: a collation, or a ``char(n)``."""
         if self.collation is None and self.padded is not None:
             return f"char({self.padded})" if self.padded else "bpchar"
         return self.collation

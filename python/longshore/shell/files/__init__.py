@@ -49,7 +49,7 @@ class FileLayout(NamedTuple):
 
     format: Format
     delimiter: str = ","
-    """What is between two fields of CSV."""
+    """The text between two fields of CSV."""
     compression: str | None = None
     """Its name in pyarrow; None for formats other than CSV and JSON."""
 

@@ -22,7 +22,7 @@ _TIMESTAMP = r"\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}:\d{2}(\.\d{1,6})?"
 
 
 class ValueClass(Enum):
-    """What a format tells of a value before its text is looked at."""
+    """The kind of a value that a format tells before its text is looked at."""
 
     NUMBER = "number"
     BOOLEAN = "boolean"

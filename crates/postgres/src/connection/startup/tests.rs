@@ -11,7 +11,7 @@ use longshore_core::{Kind, Never, Target};
 use super::*;
 use crate::settings::Environment;
 
-/// What a scripted server does with one connection after another: for each message of the client, an answer.
+/// A scripted server for one connection after another: for each message of the client, an answer.
 struct Fake {
     port: u16,
     thread: JoinHandle<Vec<Vec<u8>>>,
