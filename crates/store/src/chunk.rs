@@ -107,27 +107,29 @@ pub(crate) fn field_id(field: &Field) -> Option<i32> {
 
 /// Writes a file, and returns once it has reached the disk: its length and checksum. A file that could not be written whole is removed.
 pub(crate) fn write(path: &Path, batch: &RecordBatch) -> Result<(u64, u64)> {
-    let written = write_synced(path, batch);
-    if written.is_err() {
+    write_synced(path, batch).map_err(|error| {
         // What is left of it is without an owner, and the next open removes it.
         let _ = fs::remove_file(path);
-    }
-    written
+        let failed = Error::operational(format!("writing {}: {error}", path.display()))
+            .with_hint("nothing was committed; mind the disk's space and permissions, and write again");
+        match &error {
+            ArrowError::IoError(_, cause) if cause.kind() == io::ErrorKind::StorageFull => {
+                failed.with_sqlstate("53100")
+            }
+            _ => failed,
+        }
+    })
 }
 
-fn write_synced(path: &Path, batch: &RecordBatch) -> Result<(u64, u64)> {
-    let failed = |error: &dyn std::fmt::Display| {
-        Error::operational(format!("writing {}: {error}", path.display()))
-            .with_hint("nothing was committed; mind the disk's space and permissions, and write again")
-    };
-    let file = OpenOptions::new().write(true).create_new(true).open(path).map_err(|error| failed(&error))?;
+fn write_synced(path: &Path, batch: &RecordBatch) -> Result<(u64, u64), ArrowError> {
+    let file = OpenOptions::new().write(true).create_new(true).open(path)?;
     let output = BufWriter::new(Checked { file, hash: Xxh3::new(), bytes: 0 });
-    let mut writer = FileWriter::try_new(output, &batch.schema()).map_err(|error| failed(&error))?;
-    writer.write(batch).and_then(|()| writer.finish()).map_err(|error| failed(&error))?;
-    let output = writer.into_inner().map_err(|error| failed(&error))?;
-    let checked = output.into_inner().map_err(|error| failed(error.error()))?;
+    let mut writer = FileWriter::try_new(output, &batch.schema())?;
+    writer.write(batch)?;
+    writer.finish()?;
+    let checked = writer.into_inner()?.into_inner().map_err(io::IntoInnerError::into_error)?;
     // A failure is not tried again: the system may have dropped what it could not write.
-    checked.file.sync_all().map_err(|error| failed(&error))?;
+    checked.file.sync_all()?;
     Ok((checked.bytes, checked.hash.digest()))
 }
 

@@ -168,6 +168,8 @@ def full(root: Path, _: ctypes.CDLL) -> None:
         except Exception as caught:  # noqa: BLE001  whatever it is
             error = caught
         wrong = _lacks(error) if error else ""
+        if "writing " in str(error) and getattr(error, "sqlstate", None) != "53100":
+            wrong = f"no SQLSTATE of a full disk: {error}"
         if error and store and _seen(store) not in [*allowed, None]:
             wrong = "the session sees another state"
         filler.unlink()
