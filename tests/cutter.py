@@ -36,7 +36,7 @@ ABORT = struct.pack("ii", 1, 0)
 
 @dataclass(frozen=True)
 class Fault:
-    """What befalls a connection once `byte` bytes have gone one way: down from the server, or up to it.
+    """The fault of a connection once `byte` bytes have gone one way: down from the server, or up to it.
 
     "cut" ends it properly (FIN), "reset" improperly (RST); "stall" leaves it open, and lets nothing more pass that way;
     "garble" changes the next byte by xor with `mask`.

@@ -24,7 +24,7 @@ DEFAULT_VERSION = "18"
 COPY_PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1"
 ARROW_GO = "v18.8.0"
 ARROW_JAVA = "18.3.0"
-#: What Apache's Flight SQL server in Java needs, a test of its own: group, artifact, version, and what more there is.
+#: The jars of Apache's Flight SQL server in Java, a test of its own: group, artifact, version, and what more there is.
 _JAVA_FLIGHT = [
     ("org.apache.arrow", "flight-sql", ARROW_JAVA, ""),
     ("org.apache.arrow", "flight-sql", ARROW_JAVA, "<type>test-jar</type>"),

@@ -9,7 +9,7 @@ from tests.quirks import SOURCES
 
 #: It takes longer to start than all of its tests: one process has them, and the copies to it.
 _DEAR = "trino"
-#: What takes longest begins first: by the number of its tests it would be the last, for which the others wait.
+#: The tests that take longest begin first: by their number they would be the last, for which the others wait.
 _FIRST = ("tests/sqlalchemy/test_suite.py", _DEAR)
 _NAMES = (_DEAR, *map(str, SOURCES))
 

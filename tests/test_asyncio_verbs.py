@@ -14,7 +14,7 @@ import pytest
 import longshore
 from tests.postgres.test_interruption import wait
 
-#: What runs until somebody stops it.
+#: The queries that run until somebody stops them.
 ENDLESS = {
     "postgresql": "SELECT pg_sleep(600)",
     "mariadb": "SELECT SLEEP(600)",

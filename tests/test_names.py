@@ -1,4 +1,4 @@
-"""What names a database: URLs of SQLAlchemy's, files, variables of the environment, and what is none of these."""
+"""The names of a database: URLs of SQLAlchemy's, files, variables of the environment, and what is none of these."""
 
 import contextlib
 import sqlite3

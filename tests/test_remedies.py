@@ -1,4 +1,4 @@
-"""What other drivers write, and a bare table's name: the error has a hint with the form that works here."""
+"""The forms of other drivers, and a bare table's name: the error has a hint with the form that works here."""
 
 from collections.abc import Iterator
 from typing import Any

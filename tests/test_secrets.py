@@ -50,7 +50,7 @@ def forms() -> Iterator[Any]:
 
 
 class Heard(logging.Handler):
-    """What is logged."""
+    """The records that are logged."""
 
     def __init__(self) -> None:
         """Start with nothing."""
@@ -127,7 +127,7 @@ VERBS: dict[str, Callable[..., Any]] = {
     "Connection.execute": partial(execute, "execute"),
     "Stream.pandas": frames,
 }
-#: What an argument is that has to be there.
+#: The usual value of an argument that has to be there.
 USUAL: dict[str, Any] = {
     "query": "SELECT 1 AS a",
     "sql": "SELECT 1",
@@ -141,7 +141,7 @@ USUAL: dict[str, Any] = {
     "path": "/proc/nothing/lake",
     "served": "/proc/nothing/lake",
 }
-#: What an argument needs next to it to be looked at.
+#: The arguments without which another is not looked at.
 ALONGSIDE: dict[str, dict[str, Any]] = {
     "partition_on": {"partition_num": 2},
     "partition_range": {"partition_on": "a", "partition_num": 2},

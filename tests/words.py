@@ -2,9 +2,10 @@
 
 import re
 import sys
+from itertools import pairwise
 from pathlib import Path
 
-#: What is refused, and what to say instead.
+#: The words that are refused, and what to say instead.
 WORDS = {
     r"moments?": "snapshot; date, time, timestamp",
     r"halts?": "reason, not split",
@@ -37,6 +38,16 @@ SUFFIXES = {".rs", ".py", ".pyi", ".md"}
 PATTERNS = {re.compile(rf"(?i)(?<![a-z])(?:{word})(?![a-z])"): instead for word, instead in WORDS.items()}
 
 
+#: A comment that says of a thing what it is for, and not what it is: the line before is not a part of it.
+QUESTION = re.compile(r'\s*(?P<mark>//[/!]|#:|"""|r""") ?What\b')
+
+
+def begins_with_what(line: str, before: str) -> bool:
+    """Whether the line begins a documentation comment, and with the word What."""
+    found = QUESTION.match(line)
+    return found is not None and not before.strip().startswith(f"{found['mark']} ")
+
+
 def refused(path: str, line: str) -> list[str]:
     """Return what to say instead of the words of a line that are refused."""
     if any(path == file and part in line for file, part, _ in ALLOWED):
@@ -52,8 +63,10 @@ def main() -> int:
     count = 0
     for path in sorted(paths):
         name = path.relative_to(root).as_posix()
-        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
-            for instead in refused(name, line):
+        lines = path.read_text(encoding="utf-8").splitlines()
+        for number, (before, line) in enumerate(pairwise(["", *lines]), start=1):
+            questions = ["what it is: The ..., A ..."] if begins_with_what(line, before) else []
+            for instead in refused(name, line) + questions:
                 sys.stderr.write(f"{name}:{number}: say {instead}: {line.strip()}\n")
                 count += 1
     return min(count, 1)

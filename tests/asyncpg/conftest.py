@@ -1,4 +1,4 @@
-"""What runs a coroutine, on the loops that people use."""
+"""A runner of coroutines, on the loops that people use."""
 
 import asyncio
 import warnings

@@ -45,9 +45,9 @@ _DECIMALS = {
     "BIGNUMERIC": (pa.decimal256(76, 38), "DECIMAL(38, 18)"),
 }
 _BIG_SCALE = 18
-#: What a file of Parquet is not loaded into: the service's documentation does not tell of it.
+#: The types into which a file of Parquet is not loaded: the service's documentation does not tell of it.
 _NOT_LOADED = {"TIME", "DATETIME", "JSON", "GEOGRAPHY", "INTERVAL"}
-#: What sqlglot makes of BigQuery's SQL, and what DuckDB means by it.
+#: The names of BigQuery's in sqlglot's SQL, and what DuckDB calls them.
 _OTHERWISE = {'"INFORMATION_SCHEMA.TABLES"': "information_schema.tables"}
 #: Words that begin a statement whose rows are a result.
 _QUERIES = ("SELECT", "WITH", "FROM", "(")
@@ -64,7 +64,7 @@ class Engine:
     loads: list[tuple[str, str, list[str]]] = field(default_factory=list)
     #: The tables that have an end of their own, and when.
     expiring: dict[str, dt.datetime] = field(default_factory=dict)
-    #: What a job raises, by the beginning of its statement, or "LOAD".
+    #: The errors of jobs, by the beginning of their statement, or "LOAD".
     failures: dict[str, Exception] = field(default_factory=dict)
     #: Told each query.
     heard: Callable[[str], Any] = str

@@ -19,7 +19,7 @@ class Service:
     configs: list[bigquery.QueryJobConfig] = field(default_factory=list)
     clients: list[dict[str, Any]] = field(default_factory=list)
     storages: list[Any] = field(default_factory=list)
-    #: What a job raises, and what comes after the first batch.
+    #: The error of a job, and what comes after the first batch.
     failure: Exception | None = None
     later: Exception | None = None
     #: How many rows the service tells of, where that is another number.

@@ -1,1 +1,1 @@
-"""What ClickHouse alone has."""
+"""Tests of what ClickHouse alone has."""

@@ -85,7 +85,7 @@ def test_a_cancelled_query_ends_although_no_one_reads_its_rows() -> None:
         sender.join()
 
 
-#: What the server writes after the first rows, in versions before 25.11 and since.
+#: The ends that the server writes after the first rows, in versions before 25.11 and since.
 ENDS = {
     "tagged": b"__exception__\r\nabcdefghijklmnop\r\nCode: 395. DB::Exception: the sea. (X) (version 26.9.2.1)\n"
     b"67 abcdefghijklmnop\r\n__exception__\r\n",

@@ -1,4 +1,4 @@
-"""What a case is: a declared type, cells as SQL spells them, and the exact values that must arrive."""
+"""A case: a declared type, cells as SQL spells them, and the exact values that must arrive."""
 
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -41,10 +41,10 @@ class Case:
     setup: tuple[str, ...] = ()
     #: A query that gives the cells in order, for types that no table can have.
     query: str | None = None
-    #: What the generated reference calls the type; "" for a variant that it leaves out.
+    #: The type's name in the generated reference; "" for a variant that it leaves out.
     shown: str | None = None
 
     @property
     def title(self) -> str:
-        """What the generated reference calls the type."""
+        """The type's name in the generated reference."""
         return self.type if self.shown is None else self.shown

@@ -1,4 +1,4 @@
-"""What is MySQL's and MariaDB's own in the cases: how tables are made, how two protocols carry them, and their page."""
+"""The cases of MySQL and MariaDB: how tables are made, how two protocols carry them, and their page."""
 
 import sys
 from collections.abc import Callable, Iterable

@@ -1,4 +1,4 @@
-"""What the pages of the reference share: they are made of what really arrives, a line for each case."""
+"""The parts that the pages of the reference share: they are made of what really arrives, a line for each case."""
 
 import warnings
 from collections.abc import Callable, Iterable

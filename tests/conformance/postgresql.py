@@ -1,4 +1,4 @@
-"""What is PostgreSQL's own in the cases: how its tables are made, how two protocols carry them, and its page."""
+"""The cases of PostgreSQL: how its tables are made, how two protocols carry them, and its page."""
 
 import sys
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What is SQLite's own in the cases: tables in memory, two ways to them, values that do not fit, and its page."""
+"""The cases of SQLite: tables in memory, two ways to them, values that do not fit, and its page."""
 
 import sys
 from collections.abc import Iterable, Iterator

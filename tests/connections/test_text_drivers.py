@@ -19,7 +19,7 @@ from tests.conftest import Place
 from tests.connections.conftest import BOATS
 from tests.servers import Endpoint
 
-#: What the clients tell of types in their own ways, and one of each form of text.
+#: The types of which clients tell in their own ways, and one of each form of text.
 _TOLD = {"numeric(10,2)", "numeric(3,-2)", "numeric", "varchar(12)", "char(10)", "numeric(10,2)[]", "int4[][]"}
 _FORMS = {"bool", "float8", "bytea", "timestamptz", "interval", "jsonb", "inet", '"Mood"', "pair[]", "price"}
 

@@ -1,1 +1,1 @@
-"""What every source keeps: one body for each promise, run for all of them."""
+"""The contract of every source: one body for each promise, run for all of them."""

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.usefixtures("leaves_nothing")
 
 Wrong = tuple[dict[str, Any], str]
 
-#: What a read, a write and a connection may be told alike.
+#: The arguments of a read, a write and a connection alike.
 SHARED: list[Wrong] = [
     *(
         ({"timeout": value}, "timeout is a number of seconds, zero or more")
@@ -20,7 +20,7 @@ SHARED: list[Wrong] = [
     ),
     ({"nonsense": 1}, "unexpected keyword argument 'nonsense'"),
 ]
-#: What a read and a write may be told alike.
+#: The arguments of a read and a write alike.
 MOVING: list[Wrong] = [
     *SHARED,
     *(({"batch_size": value}, "batch_size is a number of rows from 1") for value in (0, -1, "many", 1.5, True)),

@@ -41,7 +41,7 @@ def utc(value: dt.datetime) -> dt.datetime:
     return value.replace(tzinfo=dt.UTC) if value.tzinfo is None else value.astimezone(dt.UTC)
 
 
-#: What is the same of a column's values in all sources.
+#: The part of a column's values that is the same in all sources.
 SAME: dict[str, Callable[[Any], Any]] = {
     **{name: Decimal for name in COLUMNS if "int" in name or name in {"bool", "decimal"}},
     "time": since_midnight,

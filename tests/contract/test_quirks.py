@@ -1,4 +1,4 @@
-"""What the sources cannot do is counted: a quirk more is a decision."""
+"""Quirks, what the sources cannot do, are counted: one more is a decision."""
 
 from tests.quirks import SOURCES
 

@@ -20,7 +20,7 @@ from tests.quirks import COLUMNS, JSON, Column
 
 #: Which rows are read: two values, a NULL.
 NULLS = {"first": (2, 0, 1), "last": (0, 1, 2), "all": (2,), "none": (0, 1), "empty": ()}
-#: What an Arrow type is in pandas, in its nullable backend, in NumPy and in polars.
+#: The dtypes of an Arrow type in pandas, in its nullable backend, in NumPy and in polars.
 DTYPES = {
     "bool": ("boolean", "boolean", "bool", "Boolean"),
     "float": ("float32", "Float32", "float32", "Float32"),

@@ -263,7 +263,7 @@ def fails(data: pa.Table) -> Iterator[pa.Table]:
 
 MANY = boats(*((number, "x") for number in range(10, 5_010)))
 DIGITS = MANY.set_column(0, "id", MANY["id"].cast(pa.string()))
-#: What is written after 5000 good rows, and the error.
+#: The row that is written after 5000 good ones, and the error.
 LATE: dict[str, tuple[Callable[[], Any], type[Exception]]] = {
     "an iterator that raises": (lambda: fails(MANY), RuntimeError),
     "other columns": (lambda: iter([MANY, pa.table({"other": [1]})]), longshore.Error),

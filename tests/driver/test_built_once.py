@@ -1,9 +1,9 @@
-"""What the wheel and the driver are both made of is compiled once: with the same features in both."""
+"""The crates that the wheel and the driver share are compiled once: with the same features in both."""
 
 import subprocess
 from pathlib import Path
 
-#: What the driver alone has, and the registry, whose feature of SQL Server is the wheel's.
+#: The crates of the driver alone, and the registry, whose feature of SQL Server is the wheel's.
 OWN = {"adbc_core", "adbc_ffi", "libloading", "longshore-adbc", "longshore-registry", "longshore-store-source"}
 
 

@@ -1,1 +1,1 @@
-"""What DuckDB alone has."""
+"""Tests of what DuckDB alone has."""

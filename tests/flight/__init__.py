@@ -1,1 +1,1 @@
-"""What Flight SQL alone has."""
+"""Tests of what Flight SQL alone has."""

@@ -27,14 +27,14 @@ class Script:
     """A scripted result."""
 
     parts: Sequence[Part]
-    #: What is declared of it.
+    #: The schema that is declared of it.
     schema: pa.Schema
     ordered: bool = False
 
 
 @dataclass
 class Seen:
-    """What a scripted server has been asked."""
+    """The requests that a scripted server has had."""
 
     calls: list[tuple[str, str]] = field(default_factory=list)
     headers: list[Mapping[str, list[str]]] = field(default_factory=list)

@@ -15,7 +15,7 @@ from tests.cutter import Action, Cutter
 from tests.flight.scripted import Part, Script, script, serving
 
 NUMBERS = pa.table({"n": pa.array(range(1000), pa.int64())})
-#: What a network that fails is to the caller.
+#: The errors of a network that fails.
 KINDS = {"cut": longshore.OperationalError, "reset": longshore.OperationalError, "stall": longshore.TimeoutError}
 OTHER = pa.table({"n": pa.array(["a"])})
 

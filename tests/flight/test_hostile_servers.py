@@ -25,7 +25,7 @@ BATCH = pa.record_batch({"n": pa.array(range(100), pa.int64())})
 SCHEMA = grpc(flight_data(BATCH.schema.serialize()))
 ROWS = grpc(flight_data(BATCH.serialize()))
 BEGIN = frame(HEADERS, END_HEADERS, 1, headers({":status": "200", "content-type": "application/grpc"}))
-#: What ends a stream well.
+#: The good end of a stream.
 GOOD = {"grpc-status": "0"}
 #: A batch of no columns, whose length is the last number of its head that is not zero.
 COLUMNLESS = pa.record_batch({"n": pa.array(range(77), pa.int64())}).select([])
@@ -39,7 +39,7 @@ def changed(message: pa.Buffer, old: int, new: int) -> bytes:
     return grpc(flight_data(whole.replace(before, after)))
 
 
-#: What comes after the schema: the bytes of DATA, whether they end the stream, and the frame after them.
+#: The bytes after the schema: those of DATA, whether they end the stream, and the frame after them.
 STREAMS: dict[str, tuple[bytes, bool, bytes]] = {
     "cut within a batch": (ROWS[:-100], True, b""),
     "no trailers": (ROWS, True, b""),

@@ -20,7 +20,7 @@ _BEFORE = 10
 
 
 class JDBCError(Exception):
-    """What the driver raises."""
+    """The driver's exception."""
 
 
 class Driver:

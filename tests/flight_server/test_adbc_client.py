@@ -1,4 +1,4 @@
-"""What ADBC's driver for Flight SQL does with a server of ours, whatever is served."""
+"""ADBC's driver for Flight SQL with a server of ours, whatever is served."""
 
 import threading
 import uuid

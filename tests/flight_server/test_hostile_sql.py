@@ -206,7 +206,7 @@ def test_a_reader_changes_nothing(tmp_path: Path, kind: str) -> None:
             assert cursor.adbc_statement.execute_update() == 1
 
 
-#: What would change rows of PostgreSQL's, or make the transaction one that does.
+#: Statements that would change rows of PostgreSQL's, or make the transaction one that does.
 CHANGING_POSTGRESQL = [
     "INSERT INTO berths VALUES (99)",
     "WITH a AS (INSERT INTO berths VALUES (99) RETURNING berth) SELECT * FROM a",

@@ -1,4 +1,4 @@
-"""What Apache's JDBC driver for Flight SQL does with a server of ours, over TLS and as a user.
+"""Apache's JDBC driver for Flight SQL with a server of ours, over TLS and as a user.
 
 The driver itself has no transactions, no batch of statements without parameters, no way to stop a statement before its
 first rows, and no SQLSTATE; it binds a parameter only where the server tells its type, which SQLite does not, and a

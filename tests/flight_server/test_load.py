@@ -31,7 +31,7 @@ CUT, OTHERS = 20, 10
 SECONDS = float(os.environ.get("LONGSHORE_LOAD_SECONDS") or (600 if IS_LONG else 4))
 #: How often the same load is put on the server, which has to have given back what it took each time.
 WAVES = 2 if SECONDS < 60 else 6
-#: What the server may keep of the first wave's memory in the ones after it.
+#: The most of the first wave's memory that the server may keep in the ones after it.
 KEPT = 64 << 20
 MOST = 10_000
 Work = Callable[[str, random.Random], None]

@@ -1,4 +1,4 @@
-"""What a session chooses, and how long that lasts."""
+"""The choices of a session, and how long they last."""
 
 import time
 from pathlib import Path

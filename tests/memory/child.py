@@ -28,7 +28,7 @@ _MIB = 1 << 20
 
 
 class Task(TypedDict):
-    """What the process is to do."""
+    """The process's task."""
 
     way: str
     source: str
@@ -44,7 +44,7 @@ class Task(TypedDict):
     #: Which limit is set, and to how many MiB above what the process has taken by then.
     resource: str
     limits: list[int]
-    #: What `memory_limit` is, in turn.
+    #: The values of `memory_limit`, in turn.
     budgets: list[str | None]
 
 

@@ -60,7 +60,7 @@ CLIENTS: dict[str, Callable[[MSSQL], Any]] = {
     "mssql-python": _mssql_python,
 }
 _NO_TYPE = "it does not know the type, and a server would have sent it text"
-#: What is not read with a client, and why.
+#: The types that are not read with a client, and why.
 UNREAD: dict[str, dict[str, str]] = {
     "python-tds": {"json": _NO_TYPE, "vector": _NO_TYPE, "UTF8": "it does not ask for it"},
     "pymssql": {"json": _NO_TYPE, "vector": _NO_TYPE, "sql_variant": "it shows bytes without their type"},

@@ -10,7 +10,7 @@ from tests.servers import MSSQL
 from tests.tds.tokens import Column, Count, Part, Raw, Rows, environment
 from tests.tds.types import Type
 
-#: What `environment` tells of a transaction, and the number of one.
+#: The types of `environment` that tell of a transaction, and the number of one.
 BEGUN, COMMITTED, ROLLED_BACK = 8, 9, 10
 NUMBER = bytes(range(1, 9))
 

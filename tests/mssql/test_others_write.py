@@ -1,4 +1,4 @@
-"""What other clients send, and how the test server's reader takes it: parameters of calls, and rows of INSERT BULK."""
+"""Requests of other clients, and how the test server reads them: parameters of calls, and rows of INSERT BULK."""
 
 import contextlib
 import datetime as dt
@@ -52,7 +52,7 @@ _PARAMETERS: tuple[tuple[Any, str, Any], ...] = (
     (_STAMP.replace(tzinfo=_INDIA), "datetimeoffset", "2024-02-29 12:34:56.123456 +05:30"),
     (_UUID, "uniqueidentifier", _UUID),
 )
-#: What Microsoft's ODBC driver calls it.
+#: The names of Microsoft's ODBC driver.
 _ODBC = {"decimal": "numeric", ("int", 255): "tinyint", ("nvarchar", "x" * 5000): "varchar"}
 
 

@@ -19,7 +19,7 @@ HEADER = 4
 OFFER, ZSTD = 1 << 10, 1 << 26
 #: Behind the version: the thread's number, the first part of the nonce, the lower half, the character set, the status.
 UPPER = 4 + 9 + 2 + 1 + 2
-#: What is shorter goes as it is.
+#: The length below which bytes go as they are.
 LEAST = 50
 #: How much of what comes is packed at once: whole packets and cut ones, as they come.
 CHUNK = 100_000
@@ -30,7 +30,7 @@ SWITCH, MORE, FULL = 0xFE, 1, 4
 
 @dataclass
 class Packed:
-    """What has passed."""
+    """The counts of frames and bytes that have passed."""
 
     frames: int = 0
     plain: int = 0

@@ -1,4 +1,4 @@
-"""What lies between a client and a server, and changes what passes."""
+"""A relay between a client and a server, which changes what passes."""
 
 import contextlib
 import socket

@@ -1,4 +1,4 @@
-"""What a failure says: its class, its SQLSTATE and code, its place."""
+"""The parts of a failure: its class, its SQLSTATE and code, its place."""
 
 from typing import Any
 

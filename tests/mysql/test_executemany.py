@@ -50,7 +50,7 @@ CASES: dict[str, tuple[str, str, list[tuple[Any, ...]]]] = {
     "replaced": ("a int PRIMARY KEY, b text", INSERT.replace("INSERT", "REPLACE"), ROWS * 2),
     "two rows": ("a int, b text", f"{INSERT}, (1, 'x')", ROWS),
 }
-#: What is done before.
+#: The statements that come before.
 BEFORE = {
     "an engine that takes nothing back": (
         "ALTER TABLE many ENGINE = MyISAM, ADD UNIQUE (a)",

@@ -281,7 +281,7 @@ def test_what_does_not_fit_names_its_place(case: tuple[str, pa.DataType, Any], w
     assert table("SELECT * FROM w", way).equals(before)
 
 
-#: What only the server finds.
+#: The errors that only the server finds.
 FOUND_THERE: dict[str, tuple[str, list[Any], type[longshore.Error]]] = {
     "duplicate": ("c int unique", [1, 2, 1], longshore.IntegrityError),
     "check": ("c int, check (c < 5)", [1, 7], longshore.IntegrityError),

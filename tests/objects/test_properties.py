@@ -20,7 +20,7 @@ SETTINGS = settings(max_examples=300, deadline=None)
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=5)
 KEYS = st.sampled_from(["a", "b", "c", "A", "é"])
 INTEGERS = st.integers(-(2**63), 2**63 - 1)
-#: What JSON has.
+#: The values of JSON.
 PLAIN = st.none() | st.booleans() | INTEGERS | st.floats(allow_nan=False, allow_infinity=False) | TEXTS
 #: A fold says nothing without a zone.
 TIMESTAMPS = st.datetimes().map(lambda timestamp: timestamp.replace(fold=0))

@@ -1,1 +1,1 @@
-"""What the ODBC source alone has."""
+"""Tests of what the ODBC source alone has."""

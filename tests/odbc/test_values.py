@@ -19,7 +19,7 @@ HALF = dt.datetime(2024, 2, 29, 12, 30, 1, 500_000)  # noqa: DTZ001  naive
 LAST = dt.datetime(9999, 12, 31, 23, 59, 59, 999_999)  # noqa: DTZ001  likewise
 PLACES: dict[str, Callable[..., Any]] = {"postgresql": in_postgresql, "mariadb": in_mariadb, "sqlite": in_sqlite}
 
-#: What a database's expression is in Arrow.
+#: The Arrow type and value of a database's expression.
 VALUES: dict[str, dict[str, tuple[pa.DataType, Any]]] = {
     "postgresql": {
         "true": (pa.bool_(), True),

@@ -22,7 +22,7 @@ _TABLE = re.compile(r"SELECT \* FROM (.*)")
 
 @dataclass(frozen=True)
 class Info:
-    """What the driver tells of a column."""
+    """The driver's description of a column."""
 
     name: str
     type_code: Any
@@ -116,9 +116,9 @@ class Database:
     tables: dict[str, list[Info]] = field(default_factory=dict)
     log: list[str] = field(default_factory=list)
     written: list[tuple[str, Any]] = field(default_factory=list)
-    #: What a statement that holds the text raises.
+    #: The error of a statement that holds the text.
     failures: dict[str, Exception] = field(default_factory=dict)
-    #: What a batch after the first raises.
+    #: The error of a batch after the first.
     later: Exception | None = None
     arguments: dict[str, Any] = field(default_factory=dict)
     sizes: list[Any] = field(default_factory=list)

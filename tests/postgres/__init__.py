@@ -1,1 +1,1 @@
-"""What PostgreSQL alone has: its types, statements, protocol and servers."""
+"""Tests of what PostgreSQL alone has: its types, statements, protocol and servers."""

@@ -1,4 +1,4 @@
-"""What a failure says: its class, its place, and never a secret."""
+"""The parts of a failure: its class, its place, and never a secret."""
 
 import traceback
 from collections.abc import Callable

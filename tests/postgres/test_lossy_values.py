@@ -1,4 +1,4 @@
-"""What PostgreSQL's values lose on their way into lists and doubles: told of once a column, in the caller's line."""
+"""The losses of PostgreSQL's values on their way into lists and doubles: told once a column, in the caller's line."""
 
 import decimal
 import warnings

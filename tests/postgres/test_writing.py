@@ -70,7 +70,7 @@ EXACT = {
     "timestamps": pa.array([[timestamp("2026-01-31 01:02:03.000004")], [None], None], pa.list_(pa.timestamp("us"))),
 }
 
-#: What a column reads back as, where that is another type than it was.
+#: The type that a column reads back as, where it is not the one that it was.
 READ = {
     "int8": pa.int16(), "uint8": pa.int16(), "uint16": pa.int32(), "uint32": pa.int64(), "uint64": pa.decimal128(20, 0),
     "float16": pa.float32(), "negative_scale": pa.decimal128(8, 0), "large_string": pa.string(), "fixed": pa.binary(),

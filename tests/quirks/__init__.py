@@ -1,4 +1,4 @@
-"""What each source says differently, and what it cannot do: one file for each, and one line here."""
+"""The quirks of each source, what it says differently and cannot do: one file for each, and one line here."""
 
 from tests.quirks import (
     adbc,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _ENGINES: "dict[str, Engine]" = {}
 
 
-#: What puts them in the place of Google's clients, while there are some.
+#: The patch that puts them in the place of Google's clients, while there are some.
 _PATCH = pytest.MonkeyPatch()
 
 

@@ -40,7 +40,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Refusal:
-    """What a source cannot do: the reason, which the error says, and the error's class; a warning is an error here."""
+    """A refusal of a source: the reason, which the error says, and the error's class; a warning is an error here."""
 
     reason: str
     error: type[Exception] = longshore.NotSupportedError
@@ -94,7 +94,7 @@ class Quirks:
     primary_key: str = "PRIMARY KEY"
     #: Whether a key keeps a second row of its values out.
     enforces_keys: bool = True
-    #: What keeps a second 1 out of a column `i`.
+    #: The constraint that keeps a second 1 out of a column `i`.
     constraint: str = "PRIMARY KEY"
     #: How a generated column is kept.
     generated: str = "STORED"
@@ -106,7 +106,7 @@ class Quirks:
     #: Whether there are views, and UNIQUE constraints and foreign keys.
     has_views: bool = True
     has_references: bool = True
-    #: What the database calls itself, in lower case, where that is not the source's name.
+    #: The database's name for itself, in lower case, where that is not the source's.
     vendor: str = ""
     #: Whether what is written can be rolled back; where not, a connection writes with autocommit alone.
     has_transactions: bool = True
@@ -118,7 +118,7 @@ class Quirks:
     check_columns: tuple[str, ...] | None = None
     #: Whether the catalogue keeps the names of constraints.
     tells_constraint_names: bool = True
-    #: What has the server estimate the rows of {table}; None where it keeps no statistics.
+    #: The statement that has the server estimate the rows of {table}; None where it keeps no statistics.
     analyze: str | None = "ANALYZE {table}"
     #: Whether an open session reads a table that another has replaced, or has to be told to read it again.
     reads_what_is_replaced: bool = True
@@ -132,7 +132,7 @@ class Quirks:
     contended: str = ""
     #: Settings of a URL without encryption; empty where there is no server.
     plain: str = ""
-    #: What makes and drops a user {name} with a password, who may do all.
+    #: The statements that make and drop a user {name} with a password, who may do all.
     users: tuple[str, ...] = ()
     no_users: str = ""
     #: A query of few rows and several types, for a network that fails.
@@ -141,11 +141,11 @@ class Quirks:
     messages: Messages | None = None
     #: How many bytes of each side's last words may be lost after a whole result.
     last_words: Mapping[Way, int] = field(default_factory=dict)
-    #: What turns a message's type into that of another.
+    #: The masks that turn a message's type into that of another.
     masks: tuple[int, ...] = ()
     #: Columns that it has no type for, whose values a new table holds in another.
     holds_otherwise: frozenset[str] = frozenset()
-    #: What the source cannot do.
+    #: The promises that the source cannot keep.
     cannot: Mapping[str, Refusal] = field(default_factory=dict)
 
     def __str__(self) -> str:

@@ -65,7 +65,7 @@ def _served(quirks: Quirks, settings: str = "", cannot: Mapping[str, Refusal] = 
     return replace(quirks, **{**changed, **more})  # type: ignore[arg-type]
 
 
-#: What the server and its client can, whatever the source.
+#: The promises that the server and its client keep, whatever the source.
 _CAN = {
     "types of parameters",
     "partitions of one snapshot",
@@ -81,7 +81,7 @@ _CANNOT = {
     "writes over several connections": Refusal("writes over one connection", longshore.SerialWriteWarning),
 }
 
-#: What does not depend on what is served.
+#: The quirks that do not depend on what is served.
 _SAME = frozenset(
     {"test_arguments", "test_copies", "test_dbapi", "test_dbapi_compliance", "test_forks", "test_frames_into_tables"}
     | {"test_interruption", "test_network", "test_secrets", "test_sessions", "test_streams"}

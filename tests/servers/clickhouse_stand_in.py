@@ -26,11 +26,11 @@ import pyarrow as pa
 from chdb import ChdbError, connect
 
 CONFIG = "<clickhouse><merge_tree>{}</merge_tree></clickhouse>"
-#: What makes tables of SQL's standard: keys that may be NULL, and UPDATE.
+#: The settings that make tables of SQL's standard: keys that may be NULL, and UPDATE.
 MERGE_TREE = ("allow_nullable_key", "enable_block_number_column", "enable_block_offset_column")
-#: What its users have: columns and joins as SQL's standard has them, and changes that are done when they are answered.
+#: The users' settings: columns and joins as SQL's standard has them, and changes that are done when they are answered.
 PROFILE = {"data_type_default_nullable": "1", "join_use_nulls": "1", "mutations_sync": "1"}
-#: What is in the URL and is neither a setting nor a parameter of the query.
+#: The parts of the URL that are neither a setting nor a parameter of the query.
 RESERVED = {"query", "database", "query_id", "default_format", "wait_end_of_query"} | {
     f"session_{name}" for name in ("id", "timeout", "check")
 }

@@ -1,4 +1,4 @@
-"""What MariaDB and MySQL share: the server mysqld."""
+"""The server mysqld, which MariaDB and MySQL share."""
 
 import abc
 import contextlib
@@ -48,7 +48,7 @@ class Mysqld(Server, MySQLEndpoint):
 
     @property
     def version(self) -> str:
-        """What the server calls its version."""
+        """The server's name for its version."""
         return str(self.sql("SELECT version()")[0][0])
 
     def stop(self) -> None:

@@ -24,7 +24,7 @@ STOP_SECONDS = 30
 class Server(Address):
     """A server's process, with a directory and a port of its own."""
 
-    #: What makes the process end at once, its children with it.
+    #: The signal by which the process ends at once, its children with it.
     end_now: ClassVar[signal.Signals] = signal.SIGTERM
     #: How long it may take to start.
     start_seconds: ClassVar[float] = START_SECONDS
@@ -66,7 +66,7 @@ class Server(Address):
 
     @property
     def log(self) -> str:
-        """What the server has said so far."""
+        """The server's log so far."""
         file = self.home / "log"
         return file.read_text(errors="replace") if file.exists() else ""
 

@@ -11,7 +11,7 @@ from typing import Any
 
 @dataclass
 class Done:
-    """What a command left behind."""
+    """The code and output of a command."""
 
     code: int
     out: bytes

@@ -1,4 +1,4 @@
-"""What a query gives, as Python's own rows."""
+"""The rows of a query, as Python's own."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What has no exact form on the way out is an error with its place, or what the options say."""
+"""Values without an exact form on the way out are an error with its place, or what the options say."""
 
 import datetime as dt
 import json
@@ -132,7 +132,7 @@ def test_a_map_with_a_key_that_no_dict_takes() -> None:
     assert sql("SELECT MAP {[1]: 2} AS c", return_type="arrow")["c"].to_pylist() == [[([1], 2)]]
 
 
-#: What fails, and as what: before the first row, and in the middle.
+#: The failures, and their errors: before the first row, and in the middle.
 FAILURES = [
     ("SELECT error('broken') AS c", ProgrammingError, "broken"),
     (

@@ -40,7 +40,7 @@ class Sized(Foreign):
 
 
 class Unopened:
-    """What fails before there is a stream."""
+    """A failure before there is a stream."""
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
         """Fail."""

@@ -100,7 +100,7 @@ def _arrow(query: str, **arguments: Any) -> Any:
     return longshore.sql(query, return_type="arrow", **arguments)
 
 
-#: What is told by its own, exactly the rows that are left enter; so it is with integers and with texts.
+#: The conditions for which exactly the rows that are left enter; so it is with integers and with texts.
 EXACT = [
     "i = 17",
     "17 = i",

@@ -1,4 +1,4 @@
-"""What SQLAlchemy's suite may ask of each database, and which of its tests are left out, each with its reason."""
+"""The requirements of SQLAlchemy's suite for each database, and which of its tests are left out, and why."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from sqlalchemy.testing.requirements import SuiteRequirements
 P, M, S = "postgresql", "mariadb", "sqlite"
 EVERY = (P, M, S)
 
-#: What the suite asks for only where a database is said to have it, and each has.
+#: The requirements that are asked only where a database is said to meet them, and each does.
 HAVE = (
     "aggregate_order_by",
     "autocommit",
@@ -61,7 +61,7 @@ HAVE = (
     "window_range",
     "window_range_numeric",
 )
-#: What only these have, and why not the others; by SQLAlchemy's own dialects, too.
+#: The requirements that only these meet, and why not the others; by SQLAlchemy's own dialects, too.
 SOME: dict[str, tuple[tuple[str, ...], str]] = {
     "array_type": ((P,), "only PostgreSQL has arrays"),
     "column_collation_reflection": ((P,), "SQLAlchemy reads collations out of PostgreSQL's catalogue alone"),
@@ -142,7 +142,7 @@ SOME: dict[str, tuple[tuple[str, ...], str]] = {
     "uuid_data_type": ((P, M), "SQLite has no type of UUIDs"),
     "window_range_non_numeric": ((P,), "only PostgreSQL has intervals"),
 }
-#: What is left out although the database may have it: the databases that are asked, and why the others are not.
+#: The tests left out although the database may pass them: the databases that are asked, and why the others are not.
 OURS: dict[str, tuple[tuple[str, ...], str]] = {
     "date_coerces_from_datetime": ((M, S), "a time of day is not dropped without a word"),
 }
@@ -150,7 +150,7 @@ COLLATIONS = {P: "C", M: "utf8mb4_bin"}
 
 
 class Requirements(SuiteRequirements):
-    """What the suite asks."""
+    """The requirements of the suite."""
 
     def get_order_by_collation(self, config: Any) -> str:
         """Give a collation that the database has."""

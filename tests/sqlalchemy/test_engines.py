@@ -1,4 +1,4 @@
-"""What a program with an engine does, on every source: it moves by its URL."""
+"""The steps of a program with an engine, on every source: it moves by its URL."""
 
 import datetime as dt
 import enum

@@ -1,4 +1,4 @@
-"""What columns become whose values do not fit what they are declared as, next to the cases of tests/conformance."""
+"""The types of columns whose values do not fit what they are declared as, next to the cases of tests/conformance."""
 
 import contextlib
 import sqlite3

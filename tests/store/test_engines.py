@@ -11,7 +11,7 @@ import pytest
 import longshore
 from longshore.duckdb.instance import spare
 
-#: What a session can leave in its engine.
+#: The traces that a session can leave in its engine.
 OWN = """SELECT table_name AS name FROM duckdb_tables()
 UNION ALL SELECT view_name FROM duckdb_views() WHERE NOT internal
 UNION ALL SELECT function_name FROM duckdb_functions() WHERE NOT internal

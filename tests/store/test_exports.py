@@ -58,7 +58,7 @@ PARQUET: dict[str, pa.Array] = {
     "null": pa.nulls(2),
     "uuid": UUID,
 }
-#: What neither has.
+#: The types that neither has.
 NEITHER: dict[str, pa.Array] = {
     "duration": pa.array([1, None], pa.duration("us")),
     "interval": pa.array([pa.MonthDayNano((1, 2, 3)), None]),

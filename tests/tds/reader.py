@@ -5,7 +5,7 @@ from typing import Any
 
 
 class Reader:
-    """What is left of some bytes."""
+    """The rest of some bytes."""
 
     def __init__(self, data: bytes) -> None:
         """Begin at the first."""

@@ -1,4 +1,4 @@
-"""What a client says: [MS-TDS] 2.2.6, read for the tests that ask what came."""
+"""The requests of a client: [MS-TDS] 2.2.6, read for the tests that ask what came."""
 
 import struct
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What a server says, token by token: [MS-TDS] 2.2.7."""
+"""The answers of a server, token by token: [MS-TDS] 2.2.7."""
 
 import struct
 from collections.abc import Iterable, Sequence
@@ -35,7 +35,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Message:
-    """What the server has to say."""
+    """The message of a server."""
 
     number: int
     text: str

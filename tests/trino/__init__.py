@@ -1,1 +1,1 @@
-"""What Trino alone has."""
+"""Tests of what Trino alone has."""

@@ -1,4 +1,4 @@
-"""What `write_sql` can be given, and what it makes of it."""
+"""The data that `write_sql` takes, and what it makes of it."""
 
 import datetime as dt
 import decimal

@@ -93,7 +93,7 @@ def test_nor_in_parallel(place: Place, if_exists: Any) -> None:
     assert longshore.read_sql(f"SELECT a FROM {place.victim}", place.url, return_type="numpy")["a"].tolist() == [1]
 
 
-#: What each column may be.
+#: The types of the columns.
 HANDY = {
     "": [
         ("bigint default 5", "text"),

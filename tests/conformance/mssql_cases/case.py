@@ -1,4 +1,4 @@
-"""What a case of SQL Server's is: a type as the wire declares it, and values that clients must show as they were."""
+"""A case of SQL Server's: a type as the wire declares it, and values that clients must show as they were."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +12,7 @@ class MSSQLCase:
 
     type: Type
     values: tuple[Any, ...]
-    #: What tells it from other cases of a type of the same name: a collation, or that it cannot be NULL.
+    #: The difference from other cases of a type of the same name: a collation, or that it cannot be NULL.
     note: str = ""
 
     @property
@@ -22,5 +22,5 @@ class MSSQLCase:
 
     @property
     def name(self) -> str:
-        """What tests call it."""
+        """The case's name in tests."""
         return f"{self.type.name} {self.note}".strip()

@@ -1,4 +1,4 @@
-"""What a case of MySQL's has beyond any case."""
+"""A case of MySQL's, and its parts beyond any case."""
 
 from dataclasses import dataclass
 from typing import Literal

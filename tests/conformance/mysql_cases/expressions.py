@@ -1,4 +1,4 @@
-"""What no table has declared: the types that the server gives to expressions."""
+"""Types that no table has declared: those that the server gives to expressions."""
 
 import datetime as dt
 from decimal import Decimal

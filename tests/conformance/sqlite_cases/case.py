@@ -1,4 +1,4 @@
-"""What a case of SQLite's has beyond any case: its columns hold whatever is put into them."""
+"""A case of SQLite's, and its parts beyond any case: its columns hold whatever is put into them."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,7 +18,7 @@ class Widened:
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
-    """What `schema=` asks for: values that arrive as such, and values that are an error."""
+    """A type for `schema=`: values that arrive as such, and values that are an error."""
 
     arrow: pa.DataType
     cells: dict[str, Any] = field(default_factory=dict)

@@ -17,7 +17,7 @@ WIDENED = (
     Widened(cells={"1": 1.0, "1.5": 1.5}, arrow=pa.float64()),
     Widened(cells={"x'01'": b"\1", "x''": b""}, arrow=pa.binary()),
 )
-#: What is not a text, and becomes one.
+#: Values that are not texts, and become texts.
 MIXED = {"1": "1", "1.5": "1.5", "'x'": "x", "-0.0": "-0.0", "1e20": "1.0e+20"}
 NUMBERS = {str(INEXACT): str(INEXACT), "0.5": "0.5"}
 

@@ -1,4 +1,4 @@
-"""What is done for Redshift, on a PostgreSQL that says that it is 8.0.2. It was not run against Redshift."""
+"""Redshift's ways, on a PostgreSQL that says that it is 8.0.2. It was not run against Redshift."""
 
 import contextlib
 import re
@@ -29,7 +29,7 @@ class Pretender:
         self._place = (server.host, server.port)
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port = self._listener.getsockname()[1]
-        #: What clients have sent, and the server.
+        #: The bytes that clients have sent, and the server.
         self.up, self.down = bytearray(), bytearray()
         threading.Thread(target=self._accept, daemon=True).start()
 

@@ -1,4 +1,4 @@
-"""What a read on a connection sees, and when it reads by itself."""
+"""The snapshot of a read on a connection, and when it reads by itself."""
 
 import gc
 from typing import Any

@@ -1,4 +1,4 @@
-"""What `execute` takes, returns and refuses."""
+"""The arguments of `execute`, its results and refusals."""
 
 import datetime as dt
 import decimal

@@ -42,7 +42,7 @@ def serially(reason: str, query: Any, conn: Any, **arguments: Any) -> pa.Table:
 
 
 class Statements:
-    """What a server was told from here on."""
+    """The statements that a server was sent from here on."""
 
     def __init__(self, server: PostgreSQL) -> None:
         """Begin now."""

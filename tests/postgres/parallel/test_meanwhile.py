@@ -1,4 +1,4 @@
-"""What others do to the tables while they are split and read."""
+"""Changes by others to the tables while they are split and read."""
 
 import contextlib
 import threading

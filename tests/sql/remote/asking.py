@@ -7,7 +7,7 @@ from tests.sql.remote.hostile import COLUMNS, Columns
 
 __all__ = ["Asker"]
 
-#: What a type's values are cast with in the engine's SQL, by what the source's declaration begins with.
+#: The casts of a type's values in the engine's SQL, by what the source's declaration begins with.
 _CASTS = {"date": "DATE ", "timestamptz": "TIMESTAMPTZ ", "timestamp": "TIMESTAMP ", "datetime": "TIMESTAMP "}
 _COMPARISONS = ["=", "<>", "<", "<=", ">", ">=", "IS DISTINCT FROM"]
 _NUMBERS = ("int", "tinyint", "bigint", "numeric", "decimal", "float", "double", "INTEGER", "REAL")

@@ -18,7 +18,7 @@ _WAITING = {
     """,
 }
 _ROWS = "INSERT INTO raced VALUES (0.1, 'a'), (0.5, 'b'), (0.1, 'c')"
-#: What makes 0.1 another number, in each SQL.
+#: The statement that makes 0.1 another number, in each SQL.
 _NARROWER = {"postgresql": "ALTER TABLE raced ALTER d TYPE real", "mysql": "ALTER TABLE raced MODIFY d float"}
 
 

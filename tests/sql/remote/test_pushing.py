@@ -1,4 +1,4 @@
-"""What each source is asked for, and what never goes there."""
+"""The queries that each source is asked, and what never goes there."""
 
 import contextlib
 import datetime as dt

@@ -1,1 +1,1 @@
-"""What a store keeps when its process, its disk or its files fail."""
+"""The promises of a store when its process, its disk or its files fail."""

@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 
 SECTOR = 512
 
-#: What happens to what was not synced: all of it is lost; all is kept; the last write is torn; any of the writes and
+#: The fate of what was not synced: all of it is lost; all is kept; the last write is torn; any of the writes and
 #: names are kept, in whatever order they came; any sectors of any write.
 LOSSES = ("lost", "kept", "torn", "some", "sectors")
 
@@ -43,7 +43,7 @@ class Disk:
 
     def __init__(self) -> None:
         """Make an empty one."""
-        #: What each name stands for: as synced, and after each change that is not. None is a name without a file.
+        #: The file behind each name: as synced, and after each change that is not. None is a name without a file.
         self._names: dict[str, list[_File | None]] = {}
         self._directories: set[str] = set()
 

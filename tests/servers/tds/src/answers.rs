@@ -1,4 +1,4 @@
-//! What the server answers to which request, and the requests that came.
+//! The server's answers to each request, and the requests that came.
 
 use std::{
     collections::VecDeque,

@@ -30,7 +30,7 @@ const FEDAUTH_TOKEN: u8 = 0x08;
 const ENCRYPTION: u8 = 0x01;
 const ENCRYPT_NOT_SUPPORTED: u8 = 0x02;
 const FEDAUTH_REQUIRED: u8 = 0x06;
-/// What a server of 2025 grants to a client that asks, with its version of each.
+/// The features that a server of 2025 grants to a client that asks, with its version of each.
 const UTF8_SUPPORT: u8 = 0x0a;
 const JSON_SUPPORT: u8 = 0x0d;
 const VECTOR_SUPPORT: u8 = 0x0e;

@@ -11,7 +11,7 @@ const RESETS: u8 = 0x08 | 0x10;
 const TABULAR_RESULT: u8 = 0x04;
 const FLUSH_BYTES: usize = 1 << 16;
 
-/// What a client says: the packets' type and their content.
+/// A client's message: the packets' type and their content.
 pub(crate) struct Message {
     pub(crate) kind: u8,
     /// Whether the session is to be like new before it.

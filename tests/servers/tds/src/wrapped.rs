@@ -22,7 +22,7 @@ pub(crate) struct Wrapped {
     stream: TcpStream,
     is_wrapping: bool,
     received: Vec<u8>,
-    /// What was received, without headers.
+    /// The bytes received, without headers.
     plain: Vec<u8>,
     outgoing: Vec<u8>,
 }
