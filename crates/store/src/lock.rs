@@ -37,9 +37,7 @@ impl Drop for Guard {
     fn drop(&mut self) {
         // A child that was forked has the file open, too, and would keep the lock; but the lock is not its own to end.
         if self.process.is_current() {
-            let mut all = range(Mode::Shared, 0, 0);
-            all.l_type = UNLOCKED;
-            let _ = control(&self.file, libc::F_OFD_SETLK, &mut all);
+            let _ = control(&self.file, libc::F_OFD_SETLK, &mut range(Mode::Unlocked, 0, 0));
         }
     }
 }
@@ -48,6 +46,7 @@ impl Drop for Guard {
 enum Mode {
     Shared,
     Exclusive,
+    Unlocked,
 }
 
 impl Locks {
@@ -140,14 +139,11 @@ impl Locks {
     }
 }
 
-/// `F_UNLCK`, of the field's type.
-#[allow(clippy::cast_possible_truncation)]
-const UNLOCKED: libc::c_short = libc::F_UNLCK as libc::c_short;
-
 fn range(mode: Mode, start: i64, length: i64) -> libc::flock {
     let kind = match mode {
         Mode::Shared => libc::F_RDLCK,
         Mode::Exclusive => libc::F_WRLCK,
+        Mode::Unlocked => libc::F_UNLCK,
     };
     // The constants of `l_type` and `l_whence` are small numbers that the fields are too narrow for by type alone.
     #[allow(clippy::cast_possible_truncation)]
