@@ -39,7 +39,7 @@ impl Iterator for Outside {
     type Item = std::result::Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.shared.turns.outside(|| self.reader.next())
+        self.shared.call_lock.outside(|| self.reader.next())
     }
 }
 

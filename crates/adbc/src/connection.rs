@@ -15,17 +15,17 @@ use longshore_core::{
 
 use crate::Reader;
 use crate::bind::reader_of;
+use crate::call_lock::CallLock;
 use crate::error::{adbc_error, caught, refused, unsupported};
 use crate::info;
 use crate::options::{self, flag, optionable, text, unknown, untold};
 use crate::rows::{Cancel, Rows, live};
 use crate::statement::Statement;
-use crate::turns::Turns;
 
 /// The state that a connection shares with its statements.
 pub(crate) struct Shared {
     pub(crate) core: Arc<CoreConnection>,
-    pub(crate) turns: Turns,
+    pub(crate) call_lock: CallLock,
 }
 
 impl Shared {
@@ -84,14 +84,17 @@ impl adbc_core::CancelHandle for CancelAll {
 impl Connection {
     pub(crate) fn open(source: Arc<Direct>) -> Result<Self> {
         let core = CoreConnection::open(source, true, &Deadline::never()).map_err(adbc_error)?;
-        Ok(Self { shared: Arc::new(Shared { core, turns: Turns::default() }), cancel: Cancel::default() })
+        Ok(Self {
+            shared: Arc::new(Shared { core, call_lock: CallLock::default() }),
+            cancel: Cancel::default(),
+        })
     }
 
-    /// Makes a call in its turn, for which it can be stopped from waiting, too.
-    fn in_turn<T>(&self, work: impl FnOnce(&Deadline) -> Result<T>) -> Result<T> {
+    /// Makes a call once the connection is free; the wait for that can be stopped, too.
+    fn locked_call<T>(&self, work: impl FnOnce(&Deadline) -> Result<T>) -> Result<T> {
         caught(|| {
             let deadline = self.cancel.deadline(None);
-            let _turn = self.shared.turns.take(&deadline)?;
+            let _guard = self.shared.call_lock.take(&deadline)?;
             work(&deadline)
         })
     }
@@ -100,15 +103,15 @@ impl Connection {
         &self,
         work: impl FnOnce(&Arc<CoreConnection>, &Deadline) -> longshore_core::Result<T>,
     ) -> Result<T> {
-        self.in_turn(|deadline| work(&self.shared.core, deadline).map_err(adbc_error))
+        self.locked_call(|deadline| work(&self.shared.core, deadline).map_err(adbc_error))
     }
 
-    /// Asks the catalogue in its turn.
+    /// Asks the catalogue once the connection is free.
     fn catalogue<T>(
         &self,
         ask: impl FnOnce(&Arc<CoreConnection>, &Deadline) -> longshore_core::Result<T>,
     ) -> Result<T> {
-        self.in_turn(|deadline| self.shared.catalogue(deadline, ask))
+        self.locked_call(|deadline| self.shared.catalogue(deadline, ask))
     }
 
     pub(crate) fn set(&mut self, key: &str, value: &OptionValue) -> Result<()> {
@@ -120,7 +123,7 @@ impl Connection {
             }
             OptionConnection::CurrentCatalog => {
                 let catalog = text(key, value)?;
-                self.in_turn(|deadline| self.shared.check_catalog(Some(&catalog), deadline))
+                self.locked_call(|deadline| self.shared.check_catalog(Some(&catalog), deadline))
             }
             OptionConnection::ReadOnly if !flag(key, value)? => Ok(()),
             OptionConnection::ReadOnly => {
@@ -226,7 +229,7 @@ impl adbc_core::Connection for Connection {
         db_schema: Option<&str>,
         table_name: &str,
     ) -> Result<Schema> {
-        self.in_turn(|deadline| self.shared.check_catalog(catalog, deadline))?;
+        self.locked_call(|deadline| self.shared.check_catalog(catalog, deadline))?;
         let table = TableName { schema: db_schema.map(str::to_owned), table: table_name.to_owned() };
         let options = ReadOptions { decimals: Decimals::Streamed, ..ReadOptions::default() };
         // Asked for what is not there, PostgreSQL would end the transaction.
@@ -280,7 +283,7 @@ impl adbc_core::Connection for Connection {
     }
 
     fn read_partition(&self, partition: impl AsRef<[u8]>) -> Result<Reader> {
-        self.in_turn(|deadline| {
+        self.locked_call(|deadline| {
             let options = ReadOptions { decimals: Decimals::Streamed, ..ReadOptions::default() };
             let opened =
                 longshore_core::read_partition(&self.shared.core, partition.as_ref(), &options, deadline);

@@ -4,6 +4,7 @@
 //! and details. No panic leaves a method of ours, as `adbc_ffi` would refuse every call after it.
 
 mod bind;
+mod call_lock;
 mod connection;
 mod database;
 mod error;
@@ -13,7 +14,6 @@ mod info;
 mod options;
 mod rows;
 mod statement;
-mod turns;
 
 use longshore_core::memory::Reserving;
 

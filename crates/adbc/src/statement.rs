@@ -157,13 +157,13 @@ impl Statement {
         value.ok_or_else(|| untold(key))
     }
 
-    /// Makes a call in its turn.
+    /// Makes a call once the connection is free.
     fn call<T>(&mut self, work: impl FnOnce(&mut Self, &Deadline) -> Result<T>) -> Result<T> {
         caught(|| {
             let timeout = self.choices.timeout.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
             let (shared, deadline) = (self.shared.clone(), self.cancel.deadline(timeout));
-            let turn = shared.turns.take(&deadline);
-            let done = turn.and_then(|_turn| work(self, &deadline));
+            let guard = shared.call_lock.take(&deadline);
+            let done = guard.and_then(|_guard| work(self, &deadline));
             // What a refused call has not taken is not the next one's.
             self.bound = None;
             done
@@ -384,7 +384,7 @@ impl adbc_core::Statement for Statement {
     fn get_parameter_schema(&self) -> Result<Schema> {
         caught(|| {
             let deadline = self.cancel.deadline(None);
-            let _turn = self.shared.turns.take(&deadline)?;
+            let _guard = self.shared.call_lock.take(&deadline)?;
             let schema =
                 longshore_core::parameters(&self.shared.core, &self.text()?, &self.options(false), &deadline);
             schema.map(|schema| schema.as_ref().clone()).map_err(adbc_error)

@@ -1,4 +1,4 @@
-//! Turns: the calls of several threads on one connection come one after another.
+//! The lock of a connection: the calls of several threads come one after another.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::thread::{self, ThreadId};
@@ -14,7 +14,7 @@ const LONGEST: Duration = Duration::from_secs(5);
 
 /// Whose call is under way on a connection.
 #[derive(Default)]
-pub(crate) struct Turns {
+pub(crate) struct CallLock {
     holder: Mutex<Option<Holder>>,
     changed: Condvar,
 }
@@ -33,10 +33,10 @@ impl Holder {
     }
 }
 
-impl Turns {
-    /// Waits for the turn as long as `deadline` allows. An error where that could be for ever, as the call that has it waits
+impl CallLock {
+    /// Waits for the lock as long as `deadline` allows. An error where that could be for ever, as the call that has it waits
     /// for code that makes this one.
-    pub(crate) fn take(&self, deadline: &Deadline) -> Result<Turn<'_>> {
+    pub(crate) fn take(&self, deadline: &Deadline) -> Result<CallGuard<'_>> {
         let thread = thread::current().id();
         let mut holder = locked(&self.holder);
         while let Some(other) = holder.as_ref() {
@@ -48,7 +48,7 @@ impl Turns {
             holder = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
         *holder = Some(Holder { thread, outside: None });
-        Ok(Turn(self))
+        Ok(CallGuard(self))
     }
 
     /// Runs code of the caller's data, which may call the same connection.
@@ -66,10 +66,10 @@ impl Turns {
     }
 }
 
-/// The turn of a call.
-pub(crate) struct Turn<'a>(&'a Turns);
+/// The lock while a call is under way.
+pub(crate) struct CallGuard<'a>(&'a CallLock);
 
-impl Drop for Turn<'_> {
+impl Drop for CallGuard<'_> {
     fn drop(&mut self) {
         *locked(&self.0.holder) = None;
         self.0.changed.notify_one();
