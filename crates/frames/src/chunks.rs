@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, LargeStringArray, new_empty_array};
+use arrow_array::{Array, ArrayRef, LargeStringArray, StringArray, new_empty_array};
+use arrow_buffer::{OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, Field, FieldRef};
 use longshore_core::EXTENSION;
 use longshore_interpreter::capsule;
@@ -14,7 +15,6 @@ use pyo3::types::PyList;
 use crate::column::Column;
 use crate::columns::Accumulator;
 use crate::shape::{is_json, is_text};
-use crate::widening;
 
 /// Keeps the arrays of one column.
 pub(crate) struct Chunks {
@@ -69,10 +69,40 @@ impl Accumulator for Chunks {
 /// `array` with offsets of 64 bits.
 fn widened(array: &dyn Array) -> ArrayRef {
     if let Some(texts) = array.as_string_opt::<i32>() {
-        return Arc::new(widening::widened(texts));
+        return Arc::new(widened_texts(texts));
     }
     if let Some(texts) = array.as_string_view_opt() {
         return Arc::new(texts.iter().collect::<LargeStringArray>());
     }
     array.slice(0, array.len())
+}
+
+/// `texts` with offsets of 64 bits. They are not looked at again: it would take longer than all else, and bring a file that is
+/// mapped into memory.
+#[allow(unsafe_code)]
+fn widened_texts(texts: &StringArray) -> LargeStringArray {
+    let offsets: ScalarBuffer<i64> = texts.offsets().iter().map(|offset| i64::from(*offset)).collect();
+    // SAFETY: they are those of a valid array, which ascend, lie within its bytes, and part them into texts; its NULLs
+    // have its length.
+    unsafe {
+        let offsets = OffsetBuffer::new_unchecked(offsets);
+        LargeStringArray::new_unchecked(offsets, texts.values().clone(), texts.nulls().cloned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bytes_stay_where_they_are() {
+        let texts = StringArray::from(vec![Some("a"), None, Some("bcd"), Some("")]);
+        for (start, length) in [(0, 4), (1, 2), (2, 0)] {
+            let texts = texts.slice(start, length);
+            let wide = widened_texts(&texts);
+            assert_eq!(wide.iter().collect::<Vec<_>>(), texts.iter().collect::<Vec<_>>());
+            assert_eq!(wide.values().as_ptr(), texts.values().as_ptr());
+            wide.to_data().validate_full().unwrap();
+        }
+    }
 }

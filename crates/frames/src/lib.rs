@@ -9,7 +9,6 @@ mod chunks;
 mod column;
 mod columns;
 mod dictionary;
-mod fault;
 mod mask;
 mod memory;
 mod names;
@@ -21,7 +20,6 @@ mod polars;
 mod shape;
 mod streamed;
 mod whole;
-mod widening;
 
 pub use column::Column;
 pub use columns::Columns;

@@ -3,6 +3,8 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use arrow_array::RecordBatch;
+
 use super::system::{Free, free, held};
 use super::{NoRoom, reserve};
 use crate::{Error, Kind, Result};
@@ -122,6 +124,16 @@ fn too_little(free: Free) -> Error {
     let left = free.bytes >> 20;
     Error::new(Kind::Memory, format!("the result does not fit: {} leaves {left} MiB", free.of))
         .with_hint(format!("{}; a number of bytes, or None, replaces what \"auto\" has found", NoRoom::HINT))
+}
+
+/// The bytes that the rows of a batch take, of buffers that may hold others', too.
+#[must_use]
+pub fn rows_size(batch: &RecordBatch) -> usize {
+    let sizes = batch.columns().iter().map(|column| {
+        // A type without a count of its own is taken as it lies in memory.
+        column.to_data().get_slice_memory_size().unwrap_or_else(|_| column.get_buffer_memory_size())
+    });
+    sizes.sum()
 }
 
 #[cfg(test)]

@@ -4,15 +4,13 @@ mod budget;
 mod pages;
 mod reserve;
 mod room;
-mod rows;
 mod shared;
 mod system;
 mod trim;
 
-pub use budget::{Budget, MemoryLimit};
+pub use budget::{Budget, MemoryLimit, rows_size};
 pub use reserve::{Reserving, begin, ease};
 pub use room::{NoRoom, make_room, room_for, room_for_thread, spawn, spawn_scoped, zeros};
-pub use rows::rows_size;
 pub use shared::SharedMemory;
 pub use system::{Free, free};
 pub use trim::Trim;

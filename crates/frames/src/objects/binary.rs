@@ -8,8 +8,8 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyType};
 
+use super::python_fault;
 use super::scalars::each_row;
-use crate::fault::python_fault;
 use crate::numbers::no_array_of;
 
 /// `bytes` objects.

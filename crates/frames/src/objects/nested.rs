@@ -11,9 +11,8 @@ use longshore_values::Fault;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 
-use super::Maker;
 use super::scalars::each_row;
-use crate::fault::python_fault;
+use super::{Maker, python_fault};
 use crate::names::distinct_names;
 use crate::numbers::no_array_of;
 
@@ -109,7 +108,7 @@ impl Maker for Lists {
         for row in 0..array.len() {
             // A NULL may still have values in Arrow's memory.
             let list = PyList::new(py, items.by_ref().take(spans.length(row)));
-            let list = list.map_err(|error| python_fault(row, "no list", error))?;
+            let list = list.map_err(|error| python_fault(row, "a list cannot be made", error))?;
             objects.push(unless_null(array, row, list.into_any()));
         }
         Ok(())
@@ -145,7 +144,8 @@ impl Maker for Structs {
         for row in 0..array.len() {
             let dict = PyDict::new(py);
             for (key, value) in self.keys.iter().zip(fields.iter_mut().map(Iterator::next)) {
-                dict.set_item(key, value).map_err(|error| python_fault(row, "no dict", error))?;
+                dict.set_item(key, value)
+                    .map_err(|error| python_fault(row, "a dict cannot be made", error))?;
             }
             objects.push(unless_null(array, row, dict.into_any()));
         }

@@ -12,8 +12,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyType};
 
-use super::Maker;
-use crate::fault::python_fault;
+use super::{Maker, python_fault};
 use crate::numbers::{no_array_of, primitive};
 
 /// The maker that a function is, whose objects take about so many bytes each.

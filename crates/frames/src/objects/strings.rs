@@ -8,9 +8,8 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
-use super::Maker;
 use super::scalars::each_row;
-use crate::fault::python_fault;
+use super::{Maker, python_fault};
 use crate::numbers::no_array_of;
 
 /// Strings longer than this are never remembered: they seldom repeat, and a [`Key`] is four words.
@@ -129,7 +128,9 @@ impl Maker for Strings {
         self.cache.restart();
         let texts = Texts::of(array)?;
         each_row(py, array, objects, |row| {
-            self.cache.object(py, texts.get(row)).map_err(|error| python_fault(row, "no string", error))
+            self.cache
+                .object(py, texts.get(row))
+                .map_err(|error| python_fault(row, "a string cannot be made", error))
         })
     }
 

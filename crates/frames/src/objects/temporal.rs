@@ -15,9 +15,8 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDate, PyDateTime, PyDelta, PyTime, PyType, PyTzInfo};
 
-use super::Maker;
 use super::scalars::{Each, Known, each_row};
-use crate::fault::python_fault;
+use super::{Maker, python_fault};
 use crate::numbers::{no_array_of, primitive};
 
 /// The hint next to every value that Python's own classes cannot hold.
