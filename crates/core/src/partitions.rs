@@ -117,7 +117,7 @@ pub fn execute_partitions(
         if options.snapshot
             && let Some(reason) = leasing(session)?.unshared()?
         {
-            return Err(undivided(reason));
+            return Err(undivided(&reason));
         }
         let schema = schema_of_one(session, &query, options)?;
         if let Some(on) = &split.on {

@@ -218,7 +218,7 @@ pub trait Splitting {
 /// Parts of a read for sessions of other processes, in one snapshot of the database.
 pub trait Leasing {
     /// The state of this session that others would not have, if any: they would read something else.
-    fn unshared(&mut self) -> Result<Option<&'static str>>;
+    fn unshared(&mut self) -> Result<Option<String>>;
 
     /// Divides `query` as [`Splitting::split`] does, but what is small is one part, too. This session keeps the snapshot until
     /// its transaction ends. The snapshot's text says how to join it, and holds no secret.

@@ -326,9 +326,9 @@ impl Splitting for PostgresSession {
 }
 
 impl Leasing for PostgresSession {
-    fn unshared(&mut self) -> Result<Option<&'static str>> {
+    fn unshared(&mut self) -> Result<Option<String>> {
         let unshared = split::unshared(self);
-        self.or_stop(unshared)
+        Ok(self.or_stop(unshared)?.map(str::to_owned))
     }
 
     fn lease(&mut self, query: &Query, split: &Split, options: &ReadOptions) -> Result<Division> {

@@ -211,7 +211,7 @@ impl Session for FakeSession {
 }
 
 impl Leasing for FakeSession {
-    fn unshared(&mut self) -> Result<Option<&'static str>> {
+    fn unshared(&mut self) -> Result<Option<String>> {
         Ok(None)
     }
 
