@@ -16,6 +16,7 @@ def test_the_quirks_are_counted() -> None:
         "bigquery": 22,
         "adbc_postgresql": 9,
         "odbc_postgresql": 5,
+        "odbc_mariadb": 23,
         "served_duckdb": 8,
         "served_store": 24,
         "served_postgresql": 20,

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import longshore
+from longshore.sources import odbc
 from tests.quirks import UUID
 from tests.quirks.odbc import in_mariadb, in_postgresql, in_sqlite
 
@@ -248,9 +249,23 @@ def test_a_password_with_a_semicolon(request: pytest.FixtureRequest, tmp_path: P
         server.sql("DROP USER odbc_me@'%'")
 
 
-def test_a_driver_without_a_dialect_is_not_written(request: pytest.FixtureRequest, tmp_path: Path) -> None:
-    with in_mariadb(request, tmp_path) as url, pytest.raises(longshore.NotSupportedError, match="mariadb://"):
-        longshore.write_sql(pa.table({"n": [1]}), "boats", url)
+def test_floats_of_four_bytes_in_a_block(request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    # MariaDB's driver takes eight bytes for each: all but the first were others, and it wrote beyond the buffer.
+    values = [0.1, None, 3.4028234663852886e38, 1.5, -2.25] * 20
+    with in_mariadb(request, tmp_path) as url, longshore.connect(url, autocommit=True) as connection:
+        connection.execute("CREATE TABLE f (n int, v float)")
+        rows = ", ".join(f"({n}, {'NULL' if value is None else value})" for n, value in enumerate(values))
+        connection.execute(f"INSERT INTO f VALUES {rows}")
+        found = table("SELECT v FROM f ORDER BY n", connection)["v"]
+        assert found.to_pylist() == pa.array(values, pa.float32()).to_pylist()
+        assert found.type == pa.float32()
+
+
+def test_a_database_without_a_dialect_is_not_written(place: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(odbc, "_DIALECTS", {})
+    monkeypatch.setattr(odbc, "_MARIADB_VENDORS", set())
+    with pytest.raises(longshore.NotSupportedError, match="no dialect here"):
+        longshore.write_sql(pa.table({"n": [1]}), "boats", place[1])
 
 
 def test_a_transaction(place: tuple[str, str]) -> None:

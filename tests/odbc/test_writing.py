@@ -1,4 +1,7 @@
-"""Writing by ODBC into SQLite; into PostgreSQL the contract does. And what drivers do with many sets of parameters."""
+"""Writing by ODBC into SQLite, what MariaDB would change; into both and PostgreSQL the contract does.
+
+And what drivers do with many sets of parameters.
+"""
 
 import datetime as dt
 import uuid
@@ -153,3 +156,86 @@ def test_executemany_leaves_no_set_out(request: pytest.FixtureRequest, tmp_path:
                 cursor.execute("INSERT INTO t VALUES (?, ?)", [0, uuid.UUID(int=7)])
             assert caught.value.sqlstate == "01000"
         assert cursor.execute(query).fetchall() == [(v, 9 * n) for v, n in once]
+
+
+D, DAY = Decimal, dt.datetime(2024, 1, 1, 12, 0, 0, 5)  # noqa: DTZ001  naive
+#: Of each pair, the second is a value that the server would change to fit the column, most of them without a word.
+CHANGED: dict[str, list[pa.Array]] = {
+    "int": [pa.array([1.0, 0.5]), pa.array(["7", "07"]), pa.array(["7", "x"])],
+    "int unsigned": [pa.array([1, -1])],
+    "bigint": [pa.array([0.0, 2.0**63]), pa.array([1, 2**63], pa.uint64())],
+    "bigint unsigned": [pa.array([0.0, 2.0**64])],
+    "year": [pa.array([2000, 70])],
+    "float": [pa.array([0.5, 0.1]), pa.array([1, 2**24 + 1])],
+    "double": [pa.array([1, 2**53 + 1]), pa.array([1.0, float("nan")]), pa.array([1.0, float("inf")])],
+    "decimal(5,2)": [pa.array([0.07, 1.005]), pa.array(["1.50", "1.505"]), pa.array([D("1.50"), D("1000.00")])],
+    "char(3)": [pa.array(["a", "b "])],
+    "varchar(3)": [pa.array(["abc", "abc "]), pa.array(["abc", "abcd"]), pa.array([b"abc", b"\xff"])],
+    "varchar(3) character set latin1": [pa.array(["ä", "𝄞"])],
+    "enum('a','b')": [pa.array(["a", "A"]), pa.array(["a", "1"])],
+    "set('a','b')": [pa.array(["a,b", "b,a"])],
+    "binary(3)": [pa.array([b"abc", b"ab"])],
+    "datetime": [pa.array([DAY.replace(microsecond=0), DAY])],
+    "datetime(6)": [pa.array([1, 2**58], pa.timestamp("us")), pa.array(["2024-02-29 01:02:03", "2024-02-30"])],
+    "timestamp(6) null": [pa.array([1, 2**31], pa.timestamp("s", "UTC"))],
+    "date": [pa.array([1, 10_000_000], pa.date32())],
+    "time": [pa.array([dt.time(1), dt.time(1, 0, 0, 5)]), pa.array([dt.timedelta(hours=-5), dt.timedelta(hours=839)])],
+}
+#: Values that would mean something else: the server takes today's date, a label's number, a number's digits as a date.
+OTHERS = {
+    "datetime": pa.array([dt.time(1)]),
+    "enum('a','b')": pa.array([1]),
+    "date": pa.array([20240101]),
+    "int": pa.array([dt.date(2024, 1, 1)]),
+    "datetime(6)": pa.array([DAY.replace(tzinfo=dt.UTC)]),
+    "timestamp(6) null": pa.array([DAY]),
+}
+
+
+def test_what_mariadb_would_change_is_an_error(request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    with in_mariadb(request, tmp_path) as url, longshore.connect(url, autocommit=True) as connection:
+        mode = table_of("SELECT @@sql_mode AS m", connection)
+        for native, arrays in CHANGED.items():
+            connection.execute(f"CREATE OR REPLACE TABLE t (v {native})")
+            for array in arrays:
+                with pytest.raises(longshore.DataError) as caught:
+                    longshore.write_sql(pa.table({"v": array}), "t", connection, if_exists="append")
+                assert (caught.value.column, caught.value.row) == ("v", 1), (native, array)
+                assert table_of("SELECT * FROM t", connection) == [], (native, array)
+                assert longshore.write_sql(pa.table({"v": array[:1]}), "t", connection, if_exists="truncate") == 1
+                connection.execute("DELETE FROM t")
+        for native, array in OTHERS.items():
+            connection.execute(f"CREATE OR REPLACE TABLE t (v {native})")
+            with pytest.raises(longshore.NotSupportedError, match="does not become"):
+                longshore.write_sql(pa.table({"v": array}), "t", connection, if_exists="append")
+        assert table_of("SELECT @@sql_mode AS m", connection) == mode
+
+
+def test_what_mariadb_could_not_take_back_is_refused(request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    with in_mariadb(request, tmp_path) as url, longshore.connect(url, autocommit=True) as connection:
+        connection.execute("CREATE TABLE loose (id int PRIMARY KEY) ENGINE=MyISAM")
+        connection.execute("CREATE VIEW seen AS SELECT 1 AS id")
+        connection.execute("CREATE TABLE parent (id bigint PRIMARY KEY, other int UNIQUE)")
+        connection.execute("CREATE TABLE child (id bigint REFERENCES parent (id))")
+        refused: list[tuple[str, Any, str]] = [
+            ("loose", "append", "takes no row back"),
+            ("seen", "replace", "is not a table"),
+            ("parent", "replace", "foreign keys point at parent: child"),
+            ("parent", "upsert", "another unique index"),
+        ]
+        for table, mode, text in refused:
+            key = "id" if mode == "upsert" else None
+            with pytest.raises(longshore.Error, match=text):
+                longshore.write_sql({"id": [1]}, table, connection, if_exists=mode, key=key)
+        longshore.write_sql({"id": [1]}, "loose", connection, if_exists="replace")
+        assert table_of("SELECT id FROM loose", connection) == [{"id": 1}]
+        names = table_of(
+            "SELECT table_name AS n FROM information_schema.tables WHERE table_schema = database()", connection
+        )
+        assert {row["n"] for row in names} == {"loose", "seen", "parent", "child"}
+
+
+def table_of(query: str, conn: Any) -> list[dict[str, Any]]:
+    """Give the rows of a query."""
+    rows: list[dict[str, Any]] = longshore.read_sql(query, conn, return_type="arrow").to_pylist()
+    return rows

@@ -30,6 +30,7 @@ SOURCES: tuple[Quirks, ...] = (
     bigquery.QUIRKS,
     adbc.POSTGRESQL,
     odbc.POSTGRESQL,
+    odbc.MARIADB,
     *served.ALL,
 )
 

@@ -12,7 +12,7 @@ import pytest
 import longshore
 from tests.quirks import mariadb, postgresql
 from tests.quirks.columns import UUID
-from tests.quirks.quirks import Kind, Refusal
+from tests.quirks.quirks import Column, Kind, Refusal
 from tests.servers import Missing
 
 #: Where Debian has the drivers.
@@ -88,6 +88,57 @@ POSTGRESQL = replace(
         "partitions": Refusal("an ODBC driver reads a query whole"),
         # Its driver asks for the first rows along with the columns.
         "a stream before its first row": Refusal("no answer within", longshore.TimeoutError),
+        "writes over several connections": Refusal("writes over one connection", longshore.SerialWriteWarning),
+    },
+)
+
+_ODBC_ALIKE = frozenset(
+    {
+        "test_arguments",
+        "test_cancel",
+        "test_copies_that_fail",
+        "test_dbapi",
+        "test_dbapi_compliance",
+        "test_forks",
+        "test_http_network",
+        "test_interruption",
+        "test_metadata",
+        "test_network",
+        "test_partitions",
+        "test_parts",
+        "test_preparing",
+        "test_rounded_decimals",
+        "test_secrets",
+        "test_sessions",
+        "test_stream_memory",
+        "test_streams",
+        "test_tasks",
+        "test_verbs",
+        "test_warnings",
+    }
+)
+
+MARIADB = replace(
+    mariadb.QUIRKS,
+    source="odbc_mariadb",
+    vendor="mariadb",
+    place=in_mariadb,
+    # How a driver reads and is stopped is looked at with PostgreSQL's; here is its own: values and writing.
+    left_out=_ODBC_ALIKE,
+    types={
+        **mariadb.QUIRKS.types,
+        "time": Kind("time(6)", pa.time64("us")),
+        "uuid": Kind("uuid", pa.string(), str),
+        "json": Kind("json", pa.string()),
+    },
+    # As the driver says of them: bits are bytes, a time is one of day, a year has no sign.
+    more={
+        **{native: column for native, column in mariadb.QUIRKS.more.items() if native not in {"bit(64)", "time"}},
+        "year": Column(pa.uint16(), (1901, 2155)),
+    },
+    tells_not_null=False,
+    cannot={
+        "a new table in a transaction": Refusal("would commit the open transaction", longshore.ProgrammingError),
         "writes over several connections": Refusal("writes over one connection", longshore.SerialWriteWarning),
     },
 )

@@ -37,7 +37,7 @@ INTEGERS = {
     INTEGER: ((-16, "i4"), (-18, "u4")),
     BIGINT: ((-25, "i8"), (-27, "u8")),
 }
-_FLOATS = {REAL: (7, "f4"), FLOAT: (8, "f8"), DOUBLE: (8, "f8")}
+_FLOATS = {REAL, FLOAT, DOUBLE}
 _MONTHS, _SHORTEST = 12, 28
 #: The bytes of the text of a number, or of a date and a time.
 _NUMBER = 40
@@ -126,7 +126,10 @@ class Column:
         if self.driver.has_loose_types:
             exact = pa.int64() if kind in INTEGERS else pa.float64()
             return C_CHAR, self._units("u1", _NUMBER), self._field(exact), self._parsed
-        c_type, name = INTEGERS[kind][self.told.is_unsigned] if kind in INTEGERS else _FLOATS[kind]
+        if kind == REAL:
+            # MariaDB's driver takes eight bytes in a block for each float of four, and writes beyond the buffer.
+            return C_DOUBLE, np.dtype("f8"), self._field(pa.float32()), self._singles
+        c_type, name = INTEGERS[kind][self.told.is_unsigned] if kind in INTEGERS else (C_DOUBLE, "f8")
         dtype = np.dtype(name)
         return c_type, dtype, self._field(pa.from_numpy_dtype(dtype)), self._plain
 
@@ -203,6 +206,9 @@ class Column:
 
     def _plain(self, values: Any, _lengths: Any, valid: Any) -> pa.Array:
         return self._built([values.copy()], valid)
+
+    def _singles(self, values: Any, lengths: Any, valid: Any) -> pa.Array:
+        return self._plain(values.astype("f4"), lengths, valid)
 
     def _booleans(self, values: Any, _lengths: Any, valid: Any) -> pa.Array:
         return self._built([np.packbits(values != 0, bitorder="little")], valid)

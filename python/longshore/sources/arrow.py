@@ -54,7 +54,11 @@ def numerics(frame: object) -> dict[str, str]:
 #: The bits of an integer with a sign, without that.
 _BITS = 63
 #: The types whose values drivers change, though they take them, by their database's name.
-_CUT = {"postgresql": {"timestamp", "time64", "duration", "uint64"}, "duckdb": {"duration"}}
+_CUT = {
+    "postgresql": {"timestamp", "time64", "duration", "uint64"},
+    "mariadb": {"timestamp", "time64", "duration"},
+    "duckdb": {"duration"},
+}
 
 
 def ingested(frame: object, dialect: Dialect | None) -> pa.Table:

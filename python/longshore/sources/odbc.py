@@ -13,10 +13,12 @@ from longshore import errors
 from longshore.odbc import manager
 from longshore.odbc.columns import Column, Driver, Rows
 from longshore.odbc.manager import Connection, Description, OdbcError, Statement
+from longshore.odbc.mariadb import MARIADB, MariaDBLoader
 from longshore.odbc.parameters import bind, execute_all, rows_of
 from longshore.odbc.staging import as_sqlite, has_empty_bytes, postgresql_type, sqlite_new_types, sqlite_type
 from longshore.sources.arrow import ingested
 from longshore.sources.dialects import POSTGRESQL, SQLITE
+from longshore.sources.loading import TableLoader
 from longshore.sources.many import FEW, Row, alike
 from longshore.sources.session import CHANGE, NOTHING, DriverSession, Result, hidden, only
 from longshore.sources.transport import flag
@@ -61,9 +63,10 @@ _SQLITE = replace(SQLITE, new_types=sqlite_new_types)
 _DIALECTS = {"PostgreSQL": POSTGRESQL, "SQLite": _SQLITE}
 _NOT_WRITTEN = "this database has no dialect here, and may keep a part of a write that fails"
 #: Databases that have a source of their own, which writes.
-_OWN = {"MariaDB": "mariadb", "MySQL": "mysql", "Microsoft SQL Server": "mssql", "Oracle": "oracle"}
+_OWN = {"Microsoft SQL Server": "mssql", "Oracle": "oracle"}
 #: Databases whose drivers do with many sets of parameters what they do with each; MariaDB's leaves sets out.
 _MANY = {"PostgreSQL", "SQLite"}
+_MARIADB_VENDORS = {"MariaDB", "MySQL"}
 #: The classes of SQLSTATE, by the exception that each is.
 _STATES: list[tuple[str, type[errors.Error]]] = [
     ("22|2201", errors.DataError),
@@ -358,6 +361,10 @@ class Session(DriverSession):
         more = {"most": 1} if self.dialect is _SQLITE and has_empty_bytes(table) else {}
         for batch in table.to_batches():
             execute_all(cursor, batch, is_utc=True, **more)
+
+    def load(self, **load: Any) -> TableLoader:
+        """Begin to write."""
+        return MariaDBLoader(self, MARIADB, **load) if self._vendor in _MARIADB_VENDORS else super().load(**load)
 
     def _count(self, cursor: Cursor) -> int:
         return sum(batch.num_rows for batch in cursor.rows(10_000).batches())
