@@ -15,6 +15,7 @@ import pytest
 import longshore
 from longshore.odbc.manager import Statement
 from tests.contract.test_dbapi import MIXED
+from tests.quirks import mysql
 from tests.quirks.odbc import in_mariadb, in_postgresql, in_sqlite
 
 #: Columns, and what of their values is read of them by another.
@@ -233,6 +234,22 @@ def test_what_mariadb_could_not_take_back_is_refused(request: pytest.FixtureRequ
             "SELECT table_name AS n FROM information_schema.tables WHERE table_schema = database()", connection
         )
         assert {row["n"] for row in names} == {"loose", "seen", "parent", "child"}
+
+
+def test_mysql_by_the_driver_of_mariadb(request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    data = TABLE.drop(["float64"]).append_column("float64", pa.array([0.1 + 0.2, None, 1e300]))
+    data = data.append_column("k", pa.array([1, 2, 3]))
+    with in_mariadb(request, tmp_path, server=mysql.QUIRKS) as url:
+        modes: list[Any] = ["fail", "replace", "truncate", "upsert"]
+        for mode in modes:
+            key = None if mode == "truncate" else "k"
+            assert longshore.write_sql(data, "boats", url, if_exists=mode, key=key) == 3
+            found = longshore.read_sql("SELECT * FROM boats ORDER BY k", url, return_type="arrow")
+            for name in data.schema.names:
+                assert found[name].to_pylist() == data[name].to_pylist(), (mode, name)
+        with pytest.raises(longshore.DataError, match=r"0\.5 does not fit bigint"):
+            longshore.write_sql({"k": [9.0, 0.5]}, "boats", url, if_exists="append")
+        assert table_of("SELECT count(*) AS n FROM boats", url) == [{"n": 3}]
 
 
 def table_of(query: str, conn: Any) -> list[dict[str, Any]]:

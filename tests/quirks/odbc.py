@@ -12,7 +12,7 @@ import pytest
 import longshore
 from tests.quirks import mariadb, postgresql
 from tests.quirks.columns import UUID
-from tests.quirks.quirks import Column, Kind, Refusal
+from tests.quirks.quirks import Column, Kind, Quirks, Refusal
 from tests.servers import Missing
 
 #: Where Debian has the drivers.
@@ -48,9 +48,11 @@ def in_postgresql(request: pytest.FixtureRequest, directory: Path) -> Iterator[s
 
 
 @contextlib.contextmanager
-def in_mariadb(request: pytest.FixtureRequest, directory: Path, **more: str) -> Iterator[str]:
-    """Give the address of an empty database of MariaDB through its ODBC driver."""
-    with mariadb.QUIRKS.place(request, directory) as url:
+def in_mariadb(
+    request: pytest.FixtureRequest, directory: Path, *, server: Quirks = mariadb.QUIRKS, **more: str
+) -> Iterator[str]:
+    """Give the address of an empty database of MariaDB, or of MySQL, through MariaDB's ODBC driver."""
+    with server.place(request, directory) as url:
         parts = urlsplit(url)
         place = {"Server": parts.hostname, "Port": parts.port, "UID": more.get("user", parts.username)}
         place |= {"PWD": more.get("password", parts.password or ""), "Database": more.get("database", parts.path[1:])}
