@@ -138,7 +138,8 @@ def test_of_a_statement(database: Database) -> None:
 
 
 def test_of_a_copy(database: Database, table: str) -> None:
-    usual = {"query": "SELECT 1 AS id", "source": database.url, "table": table, "target": database.url}
+    query = f"SELECT 1 AS {database.quirks.name('id')}"
+    usual = {"query": query, "source": database.url, "table": table, "target": database.url}
     wrong = [({name: value}, "conn is a URL, a file, env:NAME") for name in ("source", "target") for value in (None, 7)]
     others = {"data", "index", "conn", "parallel", "table", "batch_size"}
     wrong += [each for each in WRITES if not others & set(each[0])]

@@ -51,7 +51,16 @@ OVERRIDDEN: dict[str, Callable[[Any], None]] = {
     "test_setoutputsize": whole_values,
 }
 #: Sources whose `callproc` is a refusal.
-WITHOUT_PROCEDURES = {"sqlite", "duckdb", "store", "bigquery", "adbc_postgresql", "odbc_postgresql", "served_duckdb"}
+WITHOUT_PROCEDURES = {
+    "sqlite",
+    "duckdb",
+    "store",
+    "bigquery",
+    "oracle",
+    "adbc_postgresql",
+    "odbc_postgresql",
+    "served_duckdb",
+}
 #: MySQL's and MariaDB's own functions are not procedures.
 PROCEDURE = "CREATE PROCEDURE in_lower_case (word varchar(20)) SELECT lower(word)"
 

@@ -30,7 +30,9 @@ def test_each_type(database: Database, table: str, name: str, named: bool) -> No
 @pytest.mark.parametrize("protocol", ["binary", "text"])
 def test_in_a_query(database: Database, table: str, protocol: str) -> None:
     database.execute(f"CREATE TABLE {table} (n int, v varchar(20))")
-    texts = ["", "x'; DROP TABLE t; --", 'größe "€" \\ %s ?', ":a $1"]
+    texts = ["x'; DROP TABLE t; --", 'größe "€" \\ %s ?', ":a $1"]
+    if "text as a parameter" not in database.quirks.cannot:
+        texts = ["", *texts]
     with longshore.connect(database.url, autocommit=True) as connection:
         for number, text in enumerate(texts):
             connection.execute(f"INSERT INTO {table} VALUES (:n, :v)", {"n": number, "v": text})
@@ -41,7 +43,7 @@ def test_in_a_query(database: Database, table: str, protocol: str) -> None:
             assert found == [(number, text)]
     # A name may come twice, and names in any order.
     query = f"SELECT n FROM {table} WHERE n > :low AND n < :high AND n <> :low ORDER BY n"
-    assert database.rows(query, params={"high": 3, "low": 0}) == [(1,), (2,)]
+    assert database.rows(query, params={"high": 3, "low": 0}) == [(1,), (2,)][: len(texts) - 1]
 
 
 #: Texts that are SQL; {table} is the table that they would change.

@@ -52,9 +52,9 @@ def test_append(database: Database, table: str) -> None:
     assert write(data, table, database.url, "append") == 2
     assert database.rows(table) == [*BEFORE, (3, "Cid", 5), (4, None, 5)]
     data = pa.table({"ID": [9], "Berth": pa.array([None], pa.int32())})
-    if database.source in {"postgresql", "served_postgresql"}:
+    if database.source in {"postgresql", "served_postgresql", "oracle"}:
         # Names are as they are written, not as an unquoted one would be read.
-        with pytest.raises(longshore.ProgrammingError, match='has no column "ID", "Berth"'):
+        with pytest.raises(longshore.ProgrammingError, match=r"has no column .ID., .Berth."):
             write(data, table, database.url, "append")
         return
     assert write(data, table, database.url, "append") == 1
@@ -92,7 +92,7 @@ def test_a_new_table(database: Database, table: str, mode: str) -> None:
     text = "1.5000000000" if price.arrow != pa.string() else "1.50"
     assert [(each, cell and str(cell)) for each, cell, _ in database.rows(table)] == [(1, text), (2, None)]
     found = longshore.schema(f"SELECT price FROM {table}", database.url)
-    assert found.field("price").type == price.arrow
+    assert found.field(0).type == price.arrow
     with pytest.raises(longshore.Error):
         database.execute(f"INSERT INTO {table} (id, need) VALUES (3, NULL)")
 
@@ -142,7 +142,7 @@ def test_a_key_cannot_be_null(database: Database, table: str) -> None:
 
 @pytest.mark.parametrize("mode", INTO)
 def test_a_missing_table_is_said(database: Database, table: str, mode: str) -> None:
-    with pytest.raises(longshore.ProgrammingError, match=f"there is no table .*{table}"):
+    with pytest.raises(longshore.ProgrammingError, match=f"(?i)there is no table .*{table}"):
         write(boats((1, "Ada")), table, database.url, mode)
 
 
@@ -161,7 +161,7 @@ def test_columns_that_the_table_has_not_are_named(database: Database, table: str
 def test_a_column_that_must_have_a_value_is_named(database: Database, table: str) -> None:
     database.execute(f"CREATE TABLE {table} (id int, need int NOT NULL)")
     for data in (pa.table({"id": [1]}), pa.table({"id": [1], "need": pa.nulls(1, pa.int32())})):
-        with pytest.raises(longshore.Error, match="need"):
+        with pytest.raises(longshore.Error, match=r"(?i)need"):
             write(data, table, database.url, "append")
     assert database.rows(table) == []
 
@@ -208,8 +208,9 @@ SHAPES: dict[str, pa.Array] = {
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_texts_in_any_arrow_layout(database: Database, table: str, shape: str) -> None:
-    assert write(pa.table({"n": range(3), "v": SHAPES[shape]}), table, database.url, "fail", key=None) == 3
-    assert [value for _, value in database.rows(table)] == SHAPES[shape].to_pylist()
+    with database.can("a long text in a new table") if shape == "large" else contextlib.nullcontext():
+        assert write(pa.table({"n": range(3), "v": SHAPES[shape]}), table, database.url, "fail", key=None) == 3
+        assert [value for _, value in database.rows(table)] == SHAPES[shape].to_pylist()
 
 
 @pytest.mark.parametrize("name", COLUMNS)
@@ -222,13 +223,14 @@ def test_each_type_comes_back(database: Database, table: str, name: str, mode: s
     elif isinstance(column.arrow, pa.BaseExtensionType):
         array = pa.ExtensionArray.from_storage(column.arrow, array)
     holds_otherwise = name in database.quirks.holds_otherwise
-    with contextlib.nullcontext() if holds_otherwise else database.can(name):
+    refused = name if name in database.quirks.cannot else f"{name} in a frame"
+    with contextlib.nullcontext() if holds_otherwise else database.can(refused):
         kind = database.quirks.types.get(name)
         if mode == "append" and kind is not None:
             database.execute(f"CREATE TABLE {table} (n int, v {kind.native})")
         write(pa.table({"n": range(3), "v": array}), table, database.url, mode if kind else "fail", key=None)
         assert kind is not None or holds_otherwise
-        found = longshore.read_sql(f"SELECT v FROM {table} ORDER BY n", database.url, return_type="arrow")["v"]
+        found = longshore.read_sql(f"SELECT v FROM {table} ORDER BY n", database.url, return_type="arrow").column(0)
         assert found.to_pylist() == [None, *(map(kind.cell, column.held) if kind else column.held)]
 
 

@@ -12,15 +12,17 @@ from typing import Any
 import oracledb
 import pyarrow as pa
 import pytest
+from oracledb import errors
 
 import longshore
 from tests.oracle.fake import Database, Info, error
+from tests.quirks import UUID
 
 URL = "oracle://scott:tiger@quay:1521/harbour"
 UTC = dt.UTC
 D = decimal.Decimal
 timestamp = dt.datetime.fromisoformat
-NUMBER, VARCHAR = oracledb.DB_TYPE_NUMBER, oracledb.DB_TYPE_VARCHAR
+NUMBER, VARCHAR, RAW = oracledb.DB_TYPE_NUMBER, oracledb.DB_TYPE_VARCHAR, oracledb.DB_TYPE_RAW
 
 
 @pytest.fixture
@@ -102,6 +104,7 @@ def test_no_secret_is_in_an_error(database: Database) -> None:
 ZONED = "2024-01-01 01:00:00.123456789 +01:30"
 CASES: list[tuple[Info, pa.DataType, str, dict[Any, Any]]] = [
     (Info("C", NUMBER, 10, 2), pa.decimal128(10, 2), "number(10,2)", {D("1.50"): D("1.50"), D(5): D("5.00")}),
+    (Info("C", NUMBER, 19, 0), pa.int64(), "number(19,0)", {D(2**63 - 1): 2**63 - 1, D(-(2**63)): -(2**63)}),
     (Info("C", NUMBER, 38, 0), pa.decimal128(38, 0), "number(38,0)", {D("9" * 38): D("9" * 38)}),
     (Info("C", NUMBER, 3, -2), pa.decimal128(5, 0), "number(3,-2)", {D(99900): D(99900), D(-100): D(-100)}),
     (Info("C", NUMBER, 2, 5), pa.decimal128(5, 5), "number(2,5)", {D("0.00099"): D("0.00099")}),
@@ -254,6 +257,19 @@ def test_parameters(database: Database) -> None:
             connection.execute("INSERT INTO t VALUES (:1)", params=[dt.datetime(2024, 1, 1, tzinfo=UTC)])
 
 
+def test_an_integer_beyond_64_bits_is_an_error_that_names_its_row(database: Database) -> None:
+    with pytest.raises(longshore.DataError, match="64 bits does not hold it") as caught:
+        read(of_one(database, Info("C", NUMBER, 19, 0), D(1), D(2**63)))
+    assert (caught.value.column, caught.value.row) == ("C", 1)
+
+
+def test_a_float_that_a_number_does_not_hold_is_bound_as_a_double(database: Database) -> None:
+    with longshore.connect(URL) as connection:
+        for value in (1e126, -1e300, 1e-200, float("inf"), float("nan"), -0.0):
+            connection.execute("INSERT INTO t VALUES (:1, :2)", params=[value, 0.1])
+    assert database.sizes == [(oracledb.DB_TYPE_BINARY_DOUBLE, None)] * 6
+
+
 def test_many_sets_of_parameters_go_at_once(database: Database) -> None:
     at = timestamp("2024-01-01 00:00:00")
     with longshore.connect(URL) as connection:
@@ -264,6 +280,10 @@ def test_many_sets_of_parameters_go_at_once(database: Database) -> None:
             ("INSERT INTO t VALUES (:1, :2)", [[at, 1], [at.replace(microsecond=5), None]]),
         ]
         assert database.sizes == [(oracledb.DB_TYPE_TIMESTAMP, None)]
+        # Those that a NUMBER does not hold are doubles, and would make all the others so.
+        cursor.executemany("INSERT INTO t VALUES (:1)", [[0.1], [-0.0]])
+        assert (len(database.written), database.log[1:]) == (1, ["INSERT INTO t VALUES (:1)"] * 2)
+        database.log[1:] = []
         # The driver takes one type for a parameter.
         cursor.executemany("INSERT INTO t VALUES (:1)", [[1], ["a"]])
         assert len(database.written) == 1
@@ -326,6 +346,14 @@ def test_a_read_is_not_split(database: Database) -> None:
         read(query, partition_num=2)
 
 
+def test_parameters_that_do_not_match_are_the_callers(database: Database) -> None:
+    query = of_one(database, Info("C", NUMBER, 1, 0))
+    found = errors._create_err(errors.ERR_MISSING_BIND_VALUE, name="1")  # noqa: SLF001  the driver's own
+    database.failures["SELECT"] = found.exc_type(found)
+    with pytest.raises(longshore.ProgrammingError, match="DPY-4010"):
+        read(query)
+
+
 # Writing.
 
 TABLE = '"BOATS"'
@@ -345,7 +373,7 @@ def test_a_new_table_and_what_is_bound(database: Database) -> None:
     )
     assert longshore.write_sql(table, "boats", URL) == 2
     assert database.log[0] == (
-        'CREATE TABLE "BOATS" ("ID" NUMBER(20,0), "NAME" VARCHAR2(4000), "PRICE" NUMBER(10,2), "Weight" BINARY_DOUBLE, '
+        'CREATE TABLE "BOATS" ("ID" NUMBER(19,0), "NAME" VARCHAR2(4000), "PRICE" NUMBER(10,2), "Weight" BINARY_DOUBLE, '
         '"AT" TIMESTAMP(6) WITH TIME ZONE, "SPAN" INTERVAL DAY(9) TO SECOND(6), "SMALL" NUMBER(1,0))'
     )
     ((statement, rows),) = database.written
@@ -359,11 +387,51 @@ def test_a_new_table_and_what_is_bound(database: Database) -> None:
     assert database.log[1:] == [statement, "COMMIT", "close"]
 
 
+def test_texts_views_and_extensions(database: Database) -> None:
+    database.tables[TABLE] = [Info("A", NUMBER), Info("B", NUMBER, 38, 37), Info("C", VARCHAR), Info("D", RAW)]
+    exact = "1.2345678901234567890123456789012345678"
+    table = pa.table(
+        {
+            "a": ["-1.5e3", " .25 "],
+            "b": [exact, None],
+            "c": pa.array(["more than twelve bytes", None], pa.string_view()),
+            "d": pa.array([b"\0" * 16, None], pa.binary(16)).cast(UUID),
+        }
+    )
+    longshore.write_sql(table, "boats", URL, if_exists="append")
+    ((_, rows),) = database.written
+    assert [column.to_pylist() for column in rows.columns] == [
+        [D("-1500.00"), D("0.25")],
+        [D(exact), None],
+        ["more than twelve bytes", None],
+        [b"\0" * 16, None],
+    ]
+    longshore.write_sql(pa.table({"d": table["d"]}), "others", URL)
+    assert 'CREATE TABLE "OTHERS" ("D" RAW(16))' in database.log
+
+
+def test_floats_of_any_size_go_into_a_number_without_a_scale(database: Database) -> None:
+    database.tables[TABLE] = [Info("C", NUMBER)]
+    longshore.write_sql(pa.table({"c": [1e100, 1e-100]}), "boats", URL, if_exists="append")
+    assert database.written[0][1].columns[0].to_pylist() == [1e100, 1e-100]
+
+
+def test_an_error_of_a_column_names_it(database: Database) -> None:
+    database.tables[TABLE] = [Info("C", VARCHAR)]
+    text = 'value too large for column "SCOTT"."BOATS"."C" (actual: 9, maximum: 5)'
+    database.failures["INSERT"] = error(12899, text, offset=1)
+    with pytest.raises(longshore.DataError, match="ORA-12899") as caught:
+        longshore.write_sql(pa.table({"c": ["a", "too long."]}), "boats", URL, if_exists="append")
+    assert (caught.value.column, caught.value.row) == ("c", 1)
+
+
 REFUSED = [
     (Info("C", VARCHAR), pa.array(["a", ""]), "would become NULL"),
     (Info("C", oracledb.DB_TYPE_BLOB), pa.array([b"a", b""]), "would become NULL"),
     (Info("C", NUMBER, 5, 1), pa.array([0.5, 0.25]), "would round"),
     (Info("C", NUMBER), pa.array([0.5, float("nan")]), "no NaN"),
+    (Info("C", NUMBER), pa.array(["-1.5e3", "1_0"]), "not a number"),
+    (Info("C", NUMBER, 5, 1), pa.array([" .5 ", "0.25"]), "would round"),
     (Info("C", NUMBER, 5, 1), pa.array([D("0.50"), D("0.25")]), "would change it"),
     (Info("C", NUMBER, 3, -2), pa.array([100, 110]), "would change it"),
     (Info("C", oracledb.DB_TYPE_BINARY_FLOAT), pa.array([0.5, 0.1]), "would round"),
@@ -389,7 +457,7 @@ def test_what_a_column_would_change_is_refused(info: Info, values: pa.Array, say
 @pytest.mark.parametrize(
     ("code", "values"),
     [
-        (NUMBER, pa.array(["1"])),
+        (NUMBER, pa.array([b"1"])),
         (VARCHAR, pa.array([1])),
         (oracledb.DB_TYPE_TIMESTAMP, pa.array([1], pa.timestamp("us", "UTC"))),
         (oracledb.DB_TYPE_TIMESTAMP_TZ, pa.array([1], pa.timestamp("us"))),

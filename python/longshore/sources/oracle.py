@@ -3,7 +3,9 @@
 import contextlib
 import difflib
 import inspect
+import math
 import re
+import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -29,6 +31,13 @@ _SETTINGS = {
 _SEVERAL = 2
 #: Oracle's errors by their number: those that oracledb has no class of PEP 249's for.
 _DATA = {1400, 1401, 1426, 1438, 1476, 1722, 12899, *range(1830, 1900)}
+#: The driver's own errors of what a caller gave, which are OperationalErrors there.
+_KINDS: dict[str, type[errors.Error]] = {
+    "DPY-4003": errors.DataError,
+    **dict.fromkeys(("DPY-4008", "DPY-4009", "DPY-4010"), errors.ProgrammingError),
+}
+#: Floats between these, the driver binds exactly as a NUMBER.
+_LEAST, _MOST = 1e-130, 1e126
 
 
 def connect(rest: str, keywords: Mapping[str, str], **_: bool) -> "Session":
@@ -112,6 +121,7 @@ class Session(DriverSession):
         if kind is errors.DatabaseError:
             is_statement = 900 <= number < 1000 or number in {1789, 2289}  # noqa: PLR2004  Oracle's book of errors
             kind = errors.ProgrammingError if is_statement else errors.DataError if number in _DATA else kind
+        kind = _KINDS.get(getattr(error.args[0], "full_code", "") if error.args else "", kind)
         hint = _SID if "DPY-6001" in str(error) else None
         text = str(translated)
         return kind(f"{text}" if hint else text, hint=hint)
@@ -159,7 +169,7 @@ class Session(DriverSession):
                 raise errors.DataError(_EMPTY)
             if getattr(value, "tzinfo", None) is not None:
                 raise errors.NotSupportedError(_ZONE, hint=_ZONE)
-        return (_END.sub("", statement) if _QUERY.match(statement) else statement), params
+        return (_END.sub("", statement) if _QUERY.match(statement) else statement), _with_bytes(params)
 
     def _sized(self, sets: Sequence[Any]) -> Any:
         """Open a cursor that binds the parameters of all these sets as they are."""
@@ -167,11 +177,7 @@ class Session(DriverSession):
         if sets and sets[0]:
             is_named = isinstance(sets[0], dict)
             keys: Any = sets[0] if is_named else range(len(sets[0]))
-            # The driver would bind them as DATE, without their microseconds.
-            sizes = {
-                key: oracledb.DB_TYPE_TIMESTAMP if any(getattr(each[key], "microsecond", 0) for each in sets) else None
-                for key in keys
-            }
+            sizes = {key: _size([each[key] for each in sets]) for key in keys}
             cursor.setinputsizes(**sizes) if is_named else cursor.setinputsizes(*sizes.values())
         return cursor
 
@@ -223,6 +229,28 @@ class Session(DriverSession):
         return TableLoader(self, **load)
 
 
+def _with_bytes(params: Any) -> Any:
+    """Give parameters that the driver knows: a UUID is a RAW(16)."""
+    if isinstance(params, dict):
+        return dict(zip(params, _with_bytes([*params.values()]), strict=True))
+    return [value.bytes if isinstance(value, uuid.UUID) else value for value in params] if params else params
+
+
+def _size(values: Sequence[Any]) -> object:
+    """Give the type of a parameter that the driver's own choice would change, or could not hold; else None."""
+    if any(getattr(value, "microsecond", 0) for value in values):
+        # It would be a DATE, without them.
+        return oracledb.DB_TYPE_TIMESTAMP
+    return oracledb.DB_TYPE_BINARY_DOUBLE if any(map(_is_beyond_number, values)) else None
+
+
+def _is_beyond_number(value: object) -> bool:
+    """Whether this is a float that a NUMBER does not hold: very large or small, NaN, infinity or negative zero."""
+    if not isinstance(value, float):
+        return False
+    return not _LEAST <= abs(value) < _MOST if value else math.copysign(1, value) < 0
+
+
 def _are_alike(sets: Sequence[Any]) -> bool:
     """Whether all sets have the same parameters, each of one type or NULL."""
     if len(sets) < _SEVERAL or not all(sets):
@@ -230,4 +258,8 @@ def _are_alike(sets: Sequence[Any]) -> bool:
     named = [each if isinstance(each, dict) else dict(enumerate(each)) for each in sets]
     if any(each.keys() != named[0].keys() for each in named):
         return False
-    return all(len({type(each[key]) for each in named} - {type(None)}) == 1 for key in named[0])
+    return all(len({_kind(each[key]) for each in named} - {type(None)}) == 1 for key in named[0])
+
+
+def _kind(value: object) -> object:
+    return oracledb.DB_TYPE_BINARY_DOUBLE if _is_beyond_number(value) else type(value)

@@ -26,6 +26,8 @@ _ROWS, _ROWS_OF_LONG = 65_536, 1024
 _SHORT = 4000
 #: Digits of Arrow's decimals of 128 bits, and what stands for the scale of a NUMBER that has none.
 _DIGITS, _NO_SCALE = 38, -127
+#: Digits of the column that others have for integers of 64 bits, which do not hold all of its numbers.
+_INTEGER_DIGITS = 19
 _MICROSECONDS = 6
 _NAMES = "give every column of the query a name of its own: AS name"
 _NUMBER = "TO_CHAR({}, 'TM9', 'NLS_NUMERIC_CHARACTERS=''.,''')"
@@ -152,12 +154,22 @@ def _number(info: Any) -> Column:
         # Without a scale: as text, which the core gives the smallest exact type.
         return Column(info.name, native, pa.string(), _NUMBER, metadata=(("longshore:unscaled", ""),))
     native = f"number({precision},{scale})"
+    if scale == 0 and precision <= _INTEGER_DIGITS:
+        return Column(info.name, native, pa.int64(), convert=_integers)
     if 0 <= scale <= precision <= _DIGITS:
         return Column(info.name, native, pa.decimal128(precision, scale))
     digits, places = (precision - scale, 0) if scale < 0 else (max(precision, scale), scale)
     if digits > _DIGITS:
         return Column(info.name, native, pa.string(), _NUMBER, metadata=(("longshore:unscaled", ""),))
     return Column(info.name, native, pa.decimal128(digits, places), _NUMBER)
+
+
+def _integers(values: Any) -> Any:
+    digits = pa.decimal128(_INTEGER_DIGITS, 0)
+    integers = values.cast(pa.int64(), safe=False)
+    is_beyond = pc.not_equal(integers.cast(digits), values.cast(digits))
+    _refuse(is_beyond, values, "an integer of 64 bits does not hold it")
+    return integers
 
 
 def _text(native: str) -> Callable[[Any], Column]:

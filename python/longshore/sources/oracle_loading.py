@@ -7,6 +7,7 @@ and a write that makes a table takes no transaction of the caller's.
 import bisect
 import contextlib
 import math
+import re
 import secrets
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -28,6 +29,7 @@ _MISSING = 'if_exists="fail" makes it'
 _COMMIT = "commit first, or write into a table that is there"
 _EMPTY = "an empty text or bytes would become NULL"
 _CONVERT = "convert the data to the column's type, or write it into a column for it"
+_NOT_A_NUMBER = "it is not a number: a NUMBER has no NaN and no infinity"
 _UNIQUE = "make a unique index on these columns, or name the primary key"
 _TEXTS = {oracledb.DB_TYPE_VARCHAR, oracledb.DB_TYPE_CHAR, oracledb.DB_TYPE_NVARCHAR, oracledb.DB_TYPE_NCHAR}
 _TEXTS |= {oracledb.DB_TYPE_LONG, oracledb.DB_TYPE_CLOB, oracledb.DB_TYPE_NCLOB, oracledb.DB_TYPE_JSON}
@@ -35,6 +37,10 @@ _BYTES = {oracledb.DB_TYPE_RAW, oracledb.DB_TYPE_LONG_RAW, oracledb.DB_TYPE_BLOB
 _ZONED = {oracledb.DB_TYPE_TIMESTAMP_TZ, oracledb.DB_TYPE_TIMESTAMP_LTZ}
 _FLOATS = {oracledb.DB_TYPE_BINARY_FLOAT, oracledb.DB_TYPE_BINARY_DOUBLE}
 _DIGITS, _NO_SCALE, _MICROSECONDS = 38, -127, 6
+#: A number in a text.
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+#: The column that an error of the server's names: the last name in quotes.
+_NAMED = re.compile(r'ORA-(?:01400|12899).*"([^"]+)"')
 _KEYS = (
     "SELECT c.index_name, c.column_name FROM all_ind_columns c JOIN all_indexes i "
     "ON i.owner = c.index_owner AND i.index_name = c.index_name WHERE i.uniqueness = 'UNIQUE' "
@@ -192,7 +198,10 @@ class TableLoader:
             cursor.executemany(self._statement, rows)
         except oracledb.Error as error:
             translated = self._session.translated(error)
-            raise type(translated)(str(translated), row=before + getattr(error.args[0], "offset", 0)) from None
+            named = _NAMED.search(str(error))
+            names = {each.info.name: each.name for each in self._columns}
+            row = before + getattr(error.args[0], "offset", 0)
+            raise type(translated)(str(translated), column=named and names.get(named[1]), row=row) from None
         if not self._is_upsert and cursor.rowcount != len(table):
             message = f"of {len(table)} rows the table took {cursor.rowcount}; nothing was written"
             raise DataError(message, hint="a trigger of the table leaves rows out")
@@ -233,9 +242,7 @@ class Target:
     def __init__(self, name: str, kind: Any, info: Any) -> None:
         """Refuse a type that the column does not take."""
         self.name, self.info, self.native = name, info, info.type_code
-        while pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
-            kind = kind.value_type
-        self.kind = kind
+        self.kind = _plain(kind)
         self._convert = self._conversion()
         if self.native in _ZONED:
             self.place = "FROM_TZ({}, 'UTC')"
@@ -244,6 +251,8 @@ class Target:
 
     def bound(self, values: Any, before: int) -> Any:
         """Give the values as they are bound."""
+        if isinstance(values.type, pa.BaseExtensionType):
+            values = pa.chunked_array([chunk.storage for chunk in values.chunks], values.type.storage_type)
         if pa.types.is_dictionary(values.type):
             values = values.cast(values.type.value_type)
         elif pa.types.is_run_end_encoded(values.type):
@@ -270,13 +279,17 @@ class Target:
         if types.is_null(kind):
             return lambda values: values.cast(pa.string())
         if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
+            if native == oracledb.DB_TYPE_NUMBER:
+                return lambda values: _of_numbers(values, scale, _parsed)
             if native in _TEXTS:
                 return lambda values: _filled(
                     values, pc.utf8_length, kind if types.is_large_string(kind) else pa.string()
                 )
-        elif types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind):
+        elif _is_bytes(kind):
             if native in _BYTES:
-                return lambda values: _filled(values, pc.binary_length, kind)
+                return lambda values: _filled(
+                    values, pc.binary_length, pa.binary() if types.is_binary_view(kind) else kind
+                )
         elif types.is_boolean(kind):
             if native == oracledb.DB_TYPE_BOOLEAN:
                 return lambda values: values
@@ -318,6 +331,18 @@ class _Unfit(Exception):  # noqa: N818  a row of a column, which makes an error 
         self.row = row
 
 
+def _plain(kind: Any) -> Any:
+    """Give the type of the values that a type of Arrow's has within."""
+    while pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
+        kind = kind.value_type
+    return kind.storage_type if isinstance(kind, pa.BaseExtensionType) else kind
+
+
+def _is_bytes(kind: Any) -> bool:
+    kinds = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary, pa.types.is_binary_view)
+    return any(is_one(kind) for is_one in kinds)
+
+
 def _first(values: Any, convert: Callable[[Any], Any]) -> int:
     """Give the first row that does not convert."""
 
@@ -338,8 +363,10 @@ def _refuse(is_odd: Any, why: str) -> None:
 
 
 def _filled(values: Any, length: Callable[[Any], Any], kind: Any) -> Any:
-    _refuse(pc.equal(length(values), 0), _EMPTY)
-    return values.cast(kind)
+    # Before the cast, a view has no length.
+    filled = values.cast(kind)
+    _refuse(pc.equal(length(filled), 0), _EMPTY)
+    return filled
 
 
 def _same(values: Any, kind: Any) -> Any:
@@ -357,19 +384,39 @@ def _exact_decimals(values: Any, scale: int) -> Any:
     return exact.cast(pa.decimal128(_DIGITS, max(scale, 0)))
 
 
-def _of_floats(values: Any, scale: int) -> Any:
-    """Give the decimals that tell floats from all others: the server would round what is beyond its scale."""
+def _of_numbers(values: Any, scale: int, parse: Callable[[Any], Decimal | None]) -> Any:
+    """Give decimals, which the server would round beyond its scale; without one, of the digits that there are."""
     numbers: list[Decimal | None] = []
     for row, value in enumerate(values.to_pylist()):
-        if value is not None and not math.isfinite(value):
-            raise _Unfit(row, "a NUMBER has no NaN and no infinity")
-        number = None if value is None else Decimal(repr(value)).normalize()
-        if number and scale != _NO_SCALE and int(number.as_tuple().exponent) < -scale:
+        number = None if value is None else parse(value)
+        if value is not None and number is None:
+            raise _Unfit(row, _NOT_A_NUMBER)
+        if number and scale != _NO_SCALE and _places(number) > scale:
             raise _Unfit(row, f"the column has {scale} digits after the point, and would round it")
         numbers.append(number)
     if scale == _NO_SCALE:
-        return values.cast(pa.float64())
+        scale = min(max((_places(number) for number in numbers if number), default=0), _DIGITS)
     return pa.chunked_array([pa.array(numbers, pa.decimal128(_DIGITS, max(scale, 0)))])
+
+
+def _places(number: Decimal) -> int:
+    """Count the digits after the point, without zeros at the end; below zero, those before it that are zeros."""
+    _, digits, exponent = number.as_tuple()
+    text = "".join(map(str, digits))
+    return len(text.rstrip("0")) - len(text) - int(exponent)
+
+
+def _parsed(text: str) -> Decimal | None:
+    return Decimal(text.strip()) if _NUMBER.fullmatch(text.strip()) else None
+
+
+def _of_floats(values: Any, scale: int) -> Any:
+    """Give the decimals that tell floats from all others."""
+    if scale != _NO_SCALE:
+        return _of_numbers(values, scale, lambda value: Decimal(repr(value)) if math.isfinite(value) else None)
+    doubles = values.cast(pa.float64())
+    _refuse(pc.invert(pc.is_finite(doubles)), _NOT_A_NUMBER)
+    return doubles
 
 
 def _in_places(values: Any, places: int) -> Any:
@@ -396,15 +443,25 @@ def _seconds(values: Any) -> Any:
     )
 
 
-_INTEGERS = {pa.int8(): 3, pa.uint8(): 3, pa.int16(): 5, pa.uint16(): 5, pa.int32(): 10, pa.uint32(): 10}
+_INTEGERS = {
+    pa.int8(): 3,
+    pa.uint8(): 3,
+    pa.int16(): 5,
+    pa.uint16(): 5,
+    pa.int32(): 10,
+    pa.uint32(): 10,
+    pa.int64(): 19,
+}
+_EXTENSIONS = {"arrow.uuid": "RAW(16)", "arrow.json": "JSON"}
 _PLACES = {"s": 0, "ms": 3, "us": 6, "ns": 6}
 
 
 def _new_type(field: Any, is_key: bool) -> str:  # noqa: C901, FBT001, PLR0911  one line a type
     """Give the type of a new table's column."""
-    kind, types = field.type, pa.types
-    while types.is_dictionary(kind) or types.is_run_end_encoded(kind):
-        kind = kind.value_type
+    extension = getattr(field.type, "extension_name", "")
+    if extension in _EXTENSIONS:
+        return _EXTENSIONS[extension]
+    kind, types = _plain(field.type), pa.types
     if types.is_boolean(kind):
         return "NUMBER(1,0)"
     if types.is_integer(kind):
@@ -423,7 +480,7 @@ def _new_type(field: Any, is_key: bool) -> str:  # noqa: C901, FBT001, PLR0911  
         return "INTERVAL DAY(9) TO SECOND(6)"
     if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind) or types.is_null(kind):
         return "VARCHAR2(4000)"
-    if types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind):
+    if _is_bytes(kind):
         return "RAW(2000)" if is_key else "BLOB"
     if (types.is_list(kind) or types.is_fixed_size_list(kind)) and types.is_floating(kind.value_type):
         return "VECTOR"
