@@ -9,7 +9,7 @@ Need = Literal["citext", "hstore", "ltree", "postgis", "vector", "xml"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Odd:
+class Misfit:
     """A cell that Arrow cannot hold: an error by default, and NULL where `option` says so."""
 
     sql: str
@@ -33,7 +33,7 @@ class Case:
     native: str | None = None
     #: Arrow's extension name.
     extension: str | None = None
-    odd: tuple[Odd, ...] = ()
+    misfits: tuple[Misfit, ...] = ()
     needs: tuple[Need, ...] = ()
     #: The version of the server from which on the type is there.
     since: int = 0

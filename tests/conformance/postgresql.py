@@ -79,7 +79,7 @@ def page(url: Callable[[Case], str]) -> str:
 
 
 def _line(case: Case, url: str) -> str:
-    options = sorted({odd.option for odd in case.odd if odd.option})
-    refused = code(*(odd.sql.replace("'", "") for odd in case.odd if odd.option))
+    options = sorted({misfit.option for misfit in case.misfits if misfit.option})
+    refused = code(*(misfit.sql.replace("'", "") for misfit in case.misfits if misfit.option))
     read = reader(sys.modules[__name__], case, url)
     return line([*frames(case, read), f"{refused}: `{', '.join(options)}`" if options else ""])

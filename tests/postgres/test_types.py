@@ -7,7 +7,7 @@ import pytest
 
 import longshore
 from tests.conformance import plain, postgresql
-from tests.conformance.case import Case, Odd
+from tests.conformance.case import Case, Misfit
 from tests.conformance.cases import CASES
 from tests.conftest import Place
 
@@ -124,18 +124,18 @@ def test_composites_of_every_type(case: Case, protocol: str, place: Place) -> No
     check(derived(case, "around", cells, arrow, make), place(case), protocol)
 
 
-ODD = [(case, odd) for case in CASES for odd in case.odd]
+MISFITS = [(case, misfit) for case in CASES for misfit in case.misfits]
 
 
 @pytest.mark.server
 @pytest.mark.parametrize("protocol", postgresql.PROTOCOLS)
-@pytest.mark.parametrize(("case", "odd"), named(ODD))
-def test_what_arrow_cannot_hold_is_an_error(case: Case, odd: Odd, protocol: str, place: Place) -> None:
-    cells = [*case.cells, odd.sql]
+@pytest.mark.parametrize(("case", "misfit"), named(MISFITS))
+def test_what_arrow_cannot_hold_is_an_error(case: Case, misfit: Misfit, protocol: str, place: Place) -> None:
+    cells = [*case.cells, misfit.sql]
     with pytest.raises(longshore.DataError) as caught:
         read(case, place(case), cells, protocol)
     error = caught.value
-    assert odd.says in str(error)
+    assert misfit.says in str(error)
     assert error.hint
     assert "value" in (error.column or "") or '"item"' in str(error)
     if "digits" not in str(error):
@@ -144,20 +144,20 @@ def test_what_arrow_cannot_hold_is_an_error(case: Case, odd: Odd, protocol: str,
 
 @pytest.mark.server
 @pytest.mark.parametrize("protocol", postgresql.PROTOCOLS)
-@pytest.mark.parametrize(("case", "odd"), named([pair for pair in ODD if pair[1].option]))
-def test_what_arrow_cannot_hold_is_null_by_option(case: Case, odd: Odd, protocol: str, place: Place) -> None:
-    table = read(case, place(case), [*case.cells, odd.sql], protocol, **{str(odd.option): "null"})
+@pytest.mark.parametrize(("case", "misfit"), named([pair for pair in MISFITS if pair[1].option]))
+def test_what_arrow_cannot_hold_is_null_by_option(case: Case, misfit: Misfit, protocol: str, place: Place) -> None:
+    table = read(case, place(case), [*case.cells, misfit.sql], protocol, **{str(misfit.option): "null"})
     assert plain.values(table["value"]) == plain.expected([*case.cells.values(), None], case.arrow)
 
 
 @pytest.mark.server
-@pytest.mark.parametrize(("case", "odd"), named(ODD))
-def test_what_arrow_cannot_hold_can_be_read_as_text(case: Case, odd: Odd, place: Place) -> None:
+@pytest.mark.parametrize(("case", "misfit"), named(MISFITS))
+def test_what_arrow_cannot_hold_can_be_read_as_text(case: Case, misfit: Misfit, place: Place) -> None:
     table = longshore.read_sql(
         postgresql.query(case),
         place(case),
         return_type="arrow",
-        pre_execution_query=postgresql.setup(case, [odd.sql]),
+        pre_execution_query=postgresql.setup(case, [misfit.sql]),
         schema={"value": "string"},
     )
     (text,) = table["value"].to_pylist()

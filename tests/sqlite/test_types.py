@@ -121,21 +121,21 @@ def test_dtypes_do_not_follow_the_rows(case: SQLiteCase, return_type: str, read:
     assert [len(full), len(empty), len(nulls)] == [len(case.cells), 0, 3]
 
 
-@pytest.mark.parametrize(("case", "odd"), named([(case, odd) for case in CASES for odd in case.odd]))
-def test_what_no_type_holds_is_an_error(case: SQLiteCase, odd: Any, read: Read) -> None:
-    cells = ["NULL", *case.cells, odd.sql]
+@pytest.mark.parametrize(("case", "misfit"), named([(case, misfit) for case in CASES for misfit in case.misfits]))
+def test_what_no_type_holds_is_an_error(case: SQLiteCase, misfit: Any, read: Read) -> None:
+    cells = ["NULL", *case.cells, misfit.sql]
     for return_type in ("arrow", "arrow_stream"):
         with pytest.raises(longshore.DataError) as caught:
             list(read(case, cells, return_type=return_type))
         assert "value" in str(caught.value)
         assert "schema={" in (caught.value.hint or "")
-        if odd.says in str(caught.value) and caught.value.column is None:
+        if misfit.says in str(caught.value) and caught.value.column is None:
             # Python's own module has found it, and tells no row.
-            assert odd.says == "UTF-8"
+            assert misfit.says == "UTF-8"
             continue
         assert (caught.value.column, caught.value.row) == ("value", len(cells) - 1)
         if return_type == "arrow":
-            assert odd.says in str(caught.value)
+            assert misfit.says in str(caught.value)
 
 
 @pytest.mark.parametrize(("case", "wanted"), named(WANTED))

@@ -454,7 +454,7 @@ impl SqliteRows {
                     self.close();
                     return self.collector.last();
                 }
-                Fetched::Odd(column, class) => {
+                Fetched::Misfit(column, class) => {
                     return Err(Error::data(format!(
                         "column {column:?} came as {class} from the sqlite3.Connection"
                     ))
@@ -481,7 +481,7 @@ enum Fetched {
     Some,
     None,
     /// A column and the class of a value that a converter made.
-    Odd(String, String),
+    Misfit(String, String),
 }
 
 /// Adds `rows` to `collector`.
@@ -495,7 +495,7 @@ fn fill(rows: &Bound<'_, PyList>, collector: &mut Collector) -> PyResult<Fetched
         for (index, item) in items.iter().enumerate() {
             let Some(cell) = cell(item)? else {
                 let name = collector.schema().field(index).name().clone();
-                return Ok(Fetched::Odd(name, item.get_type().name()?.to_string()));
+                return Ok(Fetched::Misfit(name, item.get_type().name()?.to_string()));
             };
             cells.push(cell);
         }

@@ -12,10 +12,10 @@ use arrow_schema::{DataType, FieldRef, TimeUnit};
 use longshore_core::memory::make_room;
 use longshore_core::{ReadOptions, Result, Unrepresentable};
 use longshore_values::decimal::{ALWAYS_BACK, exact_quotient, text_double};
-use longshore_values::odds::out_of_range;
+use longshore_values::policies::out_of_range;
 use longshore_values::text::{Number, not, numbers, utf8, uuid};
 use longshore_values::{
-    Booleans, CellFault, Cells, Decoder, Derived, Fixed, Losses, Odd, Primitive, Span, Validity, bytes,
+    Booleans, CellFault, Cells, Decoder, Derived, Fixed, Losses, Misfit, Primitive, Span, Validity, bytes,
     fault, large_bytes, large_text, strings, text,
 };
 
@@ -184,7 +184,7 @@ fn doubles(precision: u8, scale: u8, mut losses: Losses) -> Box<dyn Decoder> {
     })
 }
 
-fn boolean(cell: &[u8]) -> Result<bool, Odd> {
+fn boolean(cell: &[u8]) -> Result<bool, Misfit> {
     match cell {
         b"0" | b"false" => Ok(false),
         b"1" | b"true" => Ok(true),
@@ -192,17 +192,17 @@ fn boolean(cell: &[u8]) -> Result<bool, Odd> {
     }
 }
 
-fn text_date(cell: &[u8]) -> Result<i32, Odd> {
+fn text_date(cell: &[u8]) -> Result<i32, Misfit> {
     let text = utf8(cell)?;
     temporal::parse_date(text).and_then(|days| i32::try_from(days).ok()).ok_or_else(|| not("a date", text))
 }
 
-fn text_datetime(cell: &[u8]) -> Result<i64, Odd> {
+fn text_datetime(cell: &[u8]) -> Result<i64, Misfit> {
     let text = utf8(cell)?;
     temporal::parse_datetime(text).ok_or_else(|| not("a date and time", text))
 }
 
-fn text_time(cell: &[u8]) -> Result<i64, Odd> {
+fn text_time(cell: &[u8]) -> Result<i64, Misfit> {
     let text = utf8(cell)?;
     temporal::parse_time(text).ok_or_else(|| not("a time of day", text))
 }
@@ -210,7 +210,7 @@ fn text_time(cell: &[u8]) -> Result<i64, Odd> {
 /// A column of timestamps in `unit`, whose ticks `read` gives. `policy` is for those beyond what nanoseconds count.
 fn timestamps<F>(arrow: DataType, unit: TimeUnit, policy: Unrepresentable, mut read: F) -> Box<dyn Decoder>
 where
-    F: FnMut(&[u8]) -> Result<i64, Odd> + Send + 'static,
+    F: FnMut(&[u8]) -> Result<i64, Misfit> + Send + 'static,
 {
     match unit {
         TimeUnit::Nanosecond => Primitive::<TimestampNanosecondType, _>::boxed(arrow, move |cell| {
@@ -232,7 +232,7 @@ where
 /// A column of times of day in `unit`, whose ticks `read` gives.
 fn times<F>(arrow: DataType, unit: TimeUnit, mut read: F) -> Box<dyn Decoder>
 where
-    F: FnMut(&[u8]) -> Result<i64, Odd> + Send + 'static,
+    F: FnMut(&[u8]) -> Result<i64, Misfit> + Send + 'static,
 {
     match unit {
         TimeUnit::Nanosecond => {
@@ -245,28 +245,28 @@ where
 
 /// The ticks in units of `per` of them, where that is a whole number.
 #[inline]
-fn whole(ticks: i64, per: i64) -> Result<i64, Odd> {
+fn whole(ticks: i64, per: i64) -> Result<i64, Misfit> {
     if ticks % per == 0 { Ok(ticks.div_euclid(per)) } else { Err(finer(ticks, 7)) }
 }
 
 #[cold]
-fn finer(ticks: i64, scale: u8) -> Odd {
+fn finer(ticks: i64, scale: u8) -> Misfit {
     let mut text = Vec::new();
     temporal::write_datetime(ticks, scale, &mut text);
-    Odd::with_hint(
+    Misfit::with_hint(
         format!("{} has digits that the type has no place for", String::from_utf8_lossy(&text)),
         "read it with all of them: schema={\"<column>\": \"timestamp[ns]\"} or \"string\"; or round it in the query",
     )
 }
 
 #[cold]
-fn beyond_nanoseconds(ticks: i64, policy: Unrepresentable) -> Odd {
+fn beyond_nanoseconds(ticks: i64, policy: Unrepresentable) -> Misfit {
     if policy == Unrepresentable::Null {
         return out_of_range(policy);
     }
     let mut text = Vec::new();
     temporal::write_datetime(ticks, 7, &mut text);
-    Odd::with_hint(
+    Misfit::with_hint(
         format!("{} is beyond the years 1677 to 2262 of nanoseconds", String::from_utf8_lossy(&text)),
         "read it in microseconds with schema={\"<column>\": \"timestamp[us]\"}, or \"timestamp[us, tz=UTC]\" of a datetimeoffset; \
          as NULL with options={\"infinity\": \"null\"}; or cast it to datetime2(6) in the query",
@@ -292,7 +292,7 @@ impl Decoder for Rendered {
             };
             let start = self.text.len();
             let rendered = render(self.class, cell, &mut self.text);
-            if let Some(fault) = rendered.err().and_then(|odd| fault(row, odd)) {
+            if let Some(fault) = rendered.err().and_then(|misfit| fault(row, misfit)) {
                 return Err(fault);
             }
             let [from, to] = [start, self.text.len()].map(u32::try_from);
@@ -336,11 +336,11 @@ impl Decoder for Vectors {
         for (row, cell) in cells.iter().enumerate() {
             let (numbers, rest) = cell.unwrap_or_default().as_chunks::<4>();
             if cell.is_some() && (numbers.len() != size || !rest.is_empty()) {
-                let odd = Odd::fault(format!(
+                let misfit = Misfit::fault(format!(
                     "the server sent {} bytes for a vector of {size} numbers",
                     numbers.len() * 4 + rest.len()
                 ));
-                return fault(row, odd).map_or(Ok(()), Err);
+                return fault(row, misfit).map_or(Ok(()), Err);
             }
             self.values.extend(numbers.iter().map(|number| f32::from_le_bytes(*number)));
             self.rows += 1;

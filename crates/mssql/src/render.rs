@@ -4,7 +4,7 @@ use std::fmt::Debug;
 use std::io::Write;
 use std::ops::Range;
 
-use longshore_values::{Odd, uuid};
+use longshore_values::{Misfit, uuid};
 
 use crate::temporal::{self, DAY, TICKS};
 use crate::text::utf16;
@@ -12,7 +12,7 @@ use crate::types::Class;
 use crate::variant;
 
 /// Appends the text of a cell of `class`.
-pub(crate) fn render(class: Class, cell: &[u8], into: &mut Vec<u8>) -> Result<(), Odd> {
+pub(crate) fn render(class: Class, cell: &[u8], into: &mut Vec<u8>) -> Result<(), Misfit> {
     // A Vec takes all that is written.
     match class {
         Class::Bit | Class::UInt8 => drop(write!(into, "{}", u8::from_le_bytes(array(cell)?))),
@@ -44,54 +44,58 @@ const BYTE_ORDER: &[u8] = &[0xff, 0xfe];
 
 /// A cell of `N` bytes.
 #[inline]
-pub(crate) fn array<const N: usize>(cell: &[u8]) -> Result<[u8; N], Odd> {
+pub(crate) fn array<const N: usize>(cell: &[u8]) -> Result<[u8; N], Misfit> {
     cell.try_into()
-        .map_err(|_| Odd::fault(format!("the server sent {} bytes for a value of {N}", cell.len())))
+        .map_err(|_| Misfit::fault(format!("the server sent {} bytes for a value of {N}", cell.len())))
 }
 
 /// The digits of a decimal, of which a column of `precision` has no more.
 #[inline]
-pub(crate) fn decimal(cell: &[u8], precision: u8) -> Result<i128, Odd> {
+pub(crate) fn decimal(cell: &[u8], precision: u8) -> Result<i128, Misfit> {
     let value = i128::from_le_bytes(array(cell)?);
     if value.unsigned_abs() < 10_u128.pow(u32::from(precision.min(38))) {
         return Ok(value);
     }
-    Err(Odd::fault(format!("the server sent a decimal of more than {precision} digits")))
+    Err(Misfit::fault(format!("the server sent a decimal of more than {precision} digits")))
 }
 
 /// Days since 1970.
 #[inline]
-pub(crate) fn date(cell: &[u8]) -> Result<i32, Odd> {
+pub(crate) fn date(cell: &[u8]) -> Result<i32, Misfit> {
     let days = i32::from_le_bytes(array(cell)?);
-    if days == i32::MIN { Err(Odd::fault("the server sent a date beyond the year 9999")) } else { Ok(days) }
+    if days == i32::MIN {
+        Err(Misfit::fault("the server sent a date beyond the year 9999"))
+    } else {
+        Ok(days)
+    }
 }
 
 /// Ticks of 100 ns since 1970.
 #[inline]
-pub(crate) fn ticks(cell: &[u8]) -> Result<i64, Odd> {
+pub(crate) fn ticks(cell: &[u8]) -> Result<i64, Misfit> {
     within(cell, TICKS)
 }
 
 /// Ticks of 100 ns since midnight.
 #[inline]
-pub(crate) fn clock(cell: &[u8]) -> Result<i64, Odd> {
+pub(crate) fn clock(cell: &[u8]) -> Result<i64, Misfit> {
     within(cell, 0..DAY)
 }
 
 #[inline]
-fn within(cell: &[u8], known: Range<i64>) -> Result<i64, Odd> {
+fn within(cell: &[u8], known: Range<i64>) -> Result<i64, Misfit> {
     let ticks = i64::from_le_bytes(array(cell)?);
     if known.contains(&ticks) {
         Ok(ticks)
     } else {
-        Err(Odd::fault("the server sent a time that there is not"))
+        Err(Misfit::fault("the server sent a time that there is not"))
     }
 }
 
 /// Ticks in UTC, and the minutes of the offset.
-pub(crate) fn instant(cell: &[u8]) -> Result<(i64, i16), Odd> {
+pub(crate) fn instant(cell: &[u8]) -> Result<(i64, i16), Misfit> {
     let (at, offset) =
-        cell.split_at_checked(8).ok_or_else(|| Odd::fault("the server sent a damaged time"))?;
+        cell.split_at_checked(8).ok_or_else(|| Misfit::fault("the server sent a damaged time"))?;
     Ok((ticks(at)?, i16::from_le_bytes(array(offset)?)))
 }
 
@@ -112,10 +116,10 @@ fn shortest(value: impl Debug, into: &mut Vec<u8>) {
     }
 }
 
-fn write_vector(cell: &[u8], into: &mut Vec<u8>) -> Result<(), Odd> {
+fn write_vector(cell: &[u8], into: &mut Vec<u8>) -> Result<(), Misfit> {
     let (numbers, rest) = cell.as_chunks::<4>();
     if !rest.is_empty() {
-        return Err(Odd::fault("the server sent a damaged vector"));
+        return Err(Misfit::fault("the server sent a damaged vector"));
     }
     into.push(b'[');
     for (at, number) in numbers.iter().enumerate() {
@@ -132,7 +136,7 @@ fn write_vector(cell: &[u8], into: &mut Vec<u8>) -> Result<(), Odd> {
 mod tests {
     use super::*;
 
-    fn text(class: Class, cell: &[u8]) -> Result<String, Odd> {
+    fn text(class: Class, cell: &[u8]) -> Result<String, Misfit> {
         let mut into = Vec::new();
         render(class, cell, &mut into)?;
         Ok(String::from_utf8(into).unwrap())

@@ -1,7 +1,7 @@
 //! Texts as the server sends them: UTF-16, or the code page of a collation.
 
 use longshore_core::{Error, Kind, Result};
-use longshore_values::Odd;
+use longshore_values::Misfit;
 use mssql_tds::datatypes::sql_string::{EncodingType, ResolvedEncoding};
 use mssql_tds::encoding_rs;
 use mssql_tds::token::tokens::SqlCollation;
@@ -48,7 +48,7 @@ impl Encoding {
 
     /// Appends the text of `cell`.
     #[inline]
-    pub(crate) fn append(self, cell: &[u8], into: &mut Vec<u8>) -> Result<(), Odd> {
+    pub(crate) fn append(self, cell: &[u8], into: &mut Vec<u8>) -> Result<(), Misfit> {
         match self {
             Self::Utf16 => utf16(cell, into),
             Self::CodePage(_) if cell.is_ascii() => {
@@ -81,7 +81,7 @@ fn unknown(what: &str) -> Error {
 const NOT_ASCII: u64 = 0xff80_ff80_ff80_ff80;
 
 /// Appends UTF-16, low byte first; half a character is a fault.
-pub(crate) fn utf16(cell: &[u8], into: &mut Vec<u8>) -> Result<(), Odd> {
+pub(crate) fn utf16(cell: &[u8], into: &mut Vec<u8>) -> Result<(), Misfit> {
     let (fours, _) = cell.as_chunks::<8>();
     let ascii = fours.iter().take_while(|four| u64::from_le_bytes(**four) & NOT_ASCII == 0);
     let mut at = 0;
@@ -91,11 +91,11 @@ pub(crate) fn utf16(cell: &[u8], into: &mut Vec<u8>) -> Result<(), Odd> {
     }
     let (units, odd) = cell[at..].as_chunks::<2>();
     if !odd.is_empty() {
-        return Err(Odd::fault("the server sent a text of UTF-16 with an odd number of bytes"));
+        return Err(Misfit::fault("the server sent a text of UTF-16 with an odd number of bytes"));
     }
     for character in char::decode_utf16(units.iter().map(|unit| u16::from_le_bytes(*unit))) {
         let character = character.map_err(|half| {
-            Odd::with_hint(
+            Misfit::with_hint(
                 format!("the text holds half a character: the surrogate U+{:04X}", half.unpaired_surrogate()),
                 "read its bytes with CAST(... AS varbinary(max)) in the query",
             )
@@ -106,10 +106,10 @@ pub(crate) fn utf16(cell: &[u8], into: &mut Vec<u8>) -> Result<(), Odd> {
     Ok(())
 }
 
-fn code_page(encoding: ResolvedEncoding, cell: &[u8], into: &mut Vec<u8>) -> Result<(), Odd> {
+fn code_page(encoding: ResolvedEncoding, cell: &[u8], into: &mut Vec<u8>) -> Result<(), Misfit> {
     let (text, is_malformed) = encoding.decode_without_bom_handling(cell);
     if is_malformed || (encoding == encoding_rs::BIG5.into() && has_own_characters(cell)) {
-        return Err(Odd::with_hint(
+        return Err(Misfit::with_hint(
             format!("the text holds bytes that are not characters of its code page, {}", encoding.name()),
             "read its bytes with CAST(... AS varbinary(max)) in the query",
         ));
@@ -137,7 +137,7 @@ fn has_own_characters(cell: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    fn read(encoding: Encoding, cell: &[u8]) -> Result<String, Odd> {
+    fn read(encoding: Encoding, cell: &[u8]) -> Result<String, Misfit> {
         let mut into = Vec::new();
         encoding.append(cell, &mut into).map(|()| String::from_utf8(into).unwrap())
     }

@@ -1,6 +1,6 @@
 //! `sql_variant`: values that have their types with them, read as the texts that the server would cast them to.
 
-use longshore_values::Odd;
+use longshore_values::Misfit;
 use mssql_tds::datatypes::sql_string::EncodingType;
 use mssql_tds::token::tokens::SqlCollation;
 
@@ -69,9 +69,9 @@ fn collated(info: u32, sort_id: u8) -> [u8; LENGTH] {
 }
 
 /// Appends the text of a cell that begins with its head.
-pub(crate) fn append(cell: &[u8], into: &mut Vec<u8>) -> Result<(), Odd> {
+pub(crate) fn append(cell: &[u8], into: &mut Vec<u8>) -> Result<(), Misfit> {
     let Some(([kind, first, second, a, b, c, d, _], value)) = cell.split_first_chunk::<LENGTH>() else {
-        return Err(Odd::fault("the server sent a damaged sql_variant"));
+        return Err(Misfit::fault("the server sent a damaged sql_variant"));
     };
     let class = match kind {
         0 => Class::Bit,
@@ -105,7 +105,7 @@ pub(crate) fn append(cell: &[u8], into: &mut Vec<u8>) -> Result<(), Odd> {
 mod tests {
     use super::*;
 
-    fn text(head: Head, value: &[u8]) -> Result<String, Odd> {
+    fn text(head: Head, value: &[u8]) -> Result<String, Misfit> {
         let mut cell = Vec::new();
         head.write(&mut cell);
         cell.extend_from_slice(value);

@@ -11,7 +11,7 @@ use arrow_array::types::{
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::DataType;
 use longshore_core::{ReadOptions, Result, Warnings};
-use longshore_values::{Booleans, CellFault, Cells, Decoder, Odd, Primitive, Span, fault};
+use longshore_values::{Booleans, CellFault, Cells, Decoder, Misfit, Primitive, Span, fault};
 
 use crate::options::zero_date;
 use crate::temporal::{Civil, Zone, binary_time, write_time};
@@ -100,12 +100,12 @@ fn number<T: ArrowPrimitiveType, const N: usize>(read: fn([u8; N]) -> T::Native)
     Primitive::<T, _>::boxed(T::DATA_TYPE, move |cell| array(cell).map(read))
 }
 
-fn boolean(cell: &[u8]) -> Result<bool, Odd> {
+fn boolean(cell: &[u8]) -> Result<bool, Misfit> {
     match cell {
         [0] => Ok(false),
         [1] => Ok(true),
         [other] => Err(text::not_a_boolean(&other.cast_signed().to_string())),
-        _ => Err(Odd::fault("the server sent a damaged number")),
+        _ => Err(Misfit::fault("the server sent a damaged number")),
     }
 }
 
@@ -145,7 +145,7 @@ impl Decoder for ZeroDates {
 }
 
 /// Appends a cell's text.
-type Render = fn(&[u8], &mut Vec<u8>) -> Result<(), Odd>;
+type Render = fn(&[u8], &mut Vec<u8>) -> Result<(), Misfit>;
 
 /// `inner`, which reads text, over the text that the server would have sent for cells of `native`'s binary form.
 fn rendered(native: &Type, inner: Box<dyn Decoder>) -> Box<dyn Decoder> {
@@ -191,7 +191,7 @@ impl Decoder for Rendered {
             };
             let start = self.text.len();
             let rendered = (self.render)(cell, &mut self.text);
-            if let Some(fault) = rendered.err().and_then(|odd| fault(row, odd)) {
+            if let Some(fault) = rendered.err().and_then(|misfit| fault(row, misfit)) {
                 return Err(fault);
             }
             // A chunk has a thousand cells of a few bytes.
@@ -210,15 +210,15 @@ impl Decoder for Rendered {
     }
 }
 
-fn array<const N: usize>(cell: &[u8]) -> Result<[u8; N], Odd> {
-    cell.try_into().map_err(|_| Odd::fault("the server sent a damaged number"))
+fn array<const N: usize>(cell: &[u8]) -> Result<[u8; N], Misfit> {
+    cell.try_into().map_err(|_| Misfit::fault("the server sent a damaged number"))
 }
 
 fn display<T: Display, const N: usize>(
     read: fn([u8; N]) -> T,
     cell: &[u8],
     into: &mut Vec<u8>,
-) -> Result<(), Odd> {
+) -> Result<(), Misfit> {
     // A Vec takes all that is written.
     let _ = write!(into, "{}", read(array(cell)?));
     Ok(())

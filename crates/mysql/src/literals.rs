@@ -2,7 +2,7 @@
 
 use longshore_core::{Result, Value};
 use longshore_source::sql::Kind;
-use longshore_values::Odd;
+use longshore_values::Misfit;
 use longshore_values::decimal::Text;
 use longshore_values::text::hex;
 
@@ -68,7 +68,7 @@ fn decimal(text: &str) -> String {
 fn temporal(
     word: &str,
     bound: &[u8],
-    render: impl Fn(&[u8], &mut Vec<u8>) -> Result<(), Odd>,
+    render: impl Fn(&[u8], &mut Vec<u8>) -> Result<(), Misfit>,
 ) -> Result<String> {
     let mut text = Vec::new();
     render(Reader::new(bound).counted()?, &mut text).map_err(|_| broken("a parameter of its own"))?;

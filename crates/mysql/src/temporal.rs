@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use longshore_core::{Error, Unrepresentable};
-use longshore_values::Odd;
+use longshore_values::Misfit;
 use longshore_values::calendar::{DAY, SECOND, civil_from_days, days_from_civil, parse_span};
 
 /// The longest TIME, in microseconds: 838:59:59.
@@ -85,7 +85,7 @@ const REMEDY: &str = "read it as text with schema={\"<column>\": \"string\"}";
 impl Civil {
     /// A cell of a binary row (MySQL Internals, "Binary Protocol Value"): 0, 4, 7 or 11 bytes.
     #[inline]
-    pub(crate) fn binary(cell: &[u8]) -> Result<Self, Odd> {
+    pub(crate) fn binary(cell: &[u8]) -> Result<Self, Misfit> {
         let mut bytes = [0; 11];
         match cell.len() {
             0 | 4 | 7 | 11 => bytes[..cell.len()].copy_from_slice(cell),
@@ -101,7 +101,7 @@ impl Civil {
     }
 
     /// A cell of a text row: `YYYY-MM-DD`, with ` HH:MM:SS[.ffffff]` or without.
-    pub(crate) fn text(cell: &[u8]) -> Result<Self, Odd> {
+    pub(crate) fn text(cell: &[u8]) -> Result<Self, Misfit> {
         let (date, time) = match cell.iter().position(|byte| matches!(byte, b' ' | b'T')) {
             Some(at) => (&cell[..at], Some(&cell[at + 1..])),
             None => (cell, None),
@@ -126,7 +126,7 @@ impl Civil {
 
     /// Days since 1970-01-01. A zero date is as the caller wants it, and any other that is in no calendar is a fault.
     #[inline]
-    fn days(self, zero_date: Unrepresentable) -> Result<i64, Odd> {
+    fn days(self, zero_date: Unrepresentable) -> Result<i64, Misfit> {
         let (year, month, day) = (i64::from(self.year), i64::from(self.month), i64::from(self.day));
         let days = days_from_civil(year, month, day);
         if (1..=12).contains(&month) && (1..=28).contains(&day) || civil_from_days(days) == (year, month, day)
@@ -137,19 +137,19 @@ impl Civil {
     }
 
     #[cold]
-    fn unrepresentable(self, zero_date: Unrepresentable) -> Odd {
+    fn unrepresentable(self, zero_date: Unrepresentable) -> Misfit {
         let Self { year, month, day, .. } = self;
         if self == Self::default() {
             return match zero_date {
-                Unrepresentable::Null => Odd::Null,
-                Unrepresentable::Error => Odd::with_hint(
+                Unrepresentable::Null => Misfit::Null,
+                Unrepresentable::Error => Misfit::with_hint(
                     "the zero date 0000-00-00 is not a date",
                     format!("read it as NULL with options={{\"zero_date\": \"null\"}}, or {REMEDY}"),
                 ),
             };
         }
         let what = if month == 0 || day == 0 { "a date with a part that is zero" } else { "in no calendar" };
-        Odd::with_hint(format!("{year:04}-{month:02}-{day:02} is {what}"), REMEDY)
+        Misfit::with_hint(format!("{year:04}-{month:02}-{day:02} is {what}"), REMEDY)
     }
 
     /// Appends the text that the server would send; a date without a time where `with_time` is not set.
@@ -165,17 +165,17 @@ impl Civil {
 
     /// A date alone.
     #[inline]
-    pub(crate) fn date(self, zero_date: Unrepresentable) -> Result<i32, Odd> {
+    pub(crate) fn date(self, zero_date: Unrepresentable) -> Result<i32, Misfit> {
         let days = self.days(zero_date)?;
         if self.time != 0 {
-            return Err(Odd::with_hint("a time of day would be lost", REMEDY));
+            return Err(Misfit::with_hint("a time of day would be lost", REMEDY));
         }
         i32::try_from(days).map_err(|_| damaged())
     }
 
     /// Microseconds since 1970-01-01 00:00, `offset` microseconds less.
     #[inline]
-    pub(crate) fn microseconds(self, zero_date: Unrepresentable, offset: i64) -> Result<i64, Odd> {
+    pub(crate) fn microseconds(self, zero_date: Unrepresentable, offset: i64) -> Result<i64, Misfit> {
         Ok(self.days(zero_date)? * DAY + self.time - offset)
     }
 }
@@ -184,7 +184,7 @@ impl Civil {
 const MAX_HOURS: i64 = 9_999_999;
 
 #[inline]
-fn time_of(hours: i64, minutes: i64, seconds: i64, micros: i64) -> Result<i64, Odd> {
+fn time_of(hours: i64, minutes: i64, seconds: i64, micros: i64) -> Result<i64, Misfit> {
     if hours > MAX_HOURS || minutes > 59 || seconds > 59 || micros > 999_999 {
         return Err(damaged());
     }
@@ -192,7 +192,7 @@ fn time_of(hours: i64, minutes: i64, seconds: i64, micros: i64) -> Result<i64, O
 }
 
 /// A TIME cell of a binary row, in microseconds: 0, 8 or 12 bytes.
-pub(crate) fn binary_time(cell: &[u8]) -> Result<i64, Odd> {
+pub(crate) fn binary_time(cell: &[u8]) -> Result<i64, Misfit> {
     let mut bytes = [0; 12];
     match cell.len() {
         0 | 8 | 12 => bytes[..cell.len()].copy_from_slice(cell),
@@ -209,7 +209,7 @@ pub(crate) fn binary_time(cell: &[u8]) -> Result<i64, Odd> {
 }
 
 /// A TIME cell of a text row, in microseconds.
-pub(crate) fn text_time(cell: &[u8]) -> Result<i64, Odd> {
+pub(crate) fn text_time(cell: &[u8]) -> Result<i64, Misfit> {
     parse_span(cell).ok_or_else(|| not_temporal(cell))
 }
 
@@ -229,13 +229,13 @@ fn number(digits: &[u8]) -> Option<i64> {
 }
 
 #[cold]
-fn damaged() -> Odd {
-    Odd::fault("the server sent a damaged date or time")
+fn damaged() -> Misfit {
+    Misfit::fault("the server sent a damaged date or time")
 }
 
 #[cold]
-fn not_temporal(cell: &[u8]) -> Odd {
-    Odd::with_hint(format!("{:?} is not a date or time", String::from_utf8_lossy(cell)), REMEDY)
+fn not_temporal(cell: &[u8]) -> Misfit {
+    Misfit::with_hint(format!("{:?} is not a date or time", String::from_utf8_lossy(cell)), REMEDY)
 }
 
 #[cfg(test)]
@@ -262,7 +262,7 @@ mod tests {
         assert_eq!(date("1970-01-02"), Ok(1));
         assert_eq!(date("9999-12-31"), Ok(2_932_896));
         assert_eq!(date("2024-02-29"), Ok(19_782));
-        assert_eq!(date("0000-00-00"), Err(Odd::Null));
+        assert_eq!(date("0000-00-00"), Err(Misfit::Null));
         for text in [
             "2025-00-10",
             "2025-01-00",
@@ -273,7 +273,7 @@ mod tests {
             "",
             "2025-01-01 00:00:01",
         ] {
-            assert!(matches!(date(text), Err(Odd::Fault(_))), "{text}");
+            assert!(matches!(date(text), Err(Misfit::Fault(_))), "{text}");
         }
     }
 
@@ -285,7 +285,7 @@ mod tests {
         assert_eq!(Civil::binary(&[]).unwrap(), Civil::text(b"0000-00-00 00:00:00").unwrap());
         assert_eq!(Civil::binary(&[0xe9, 7, 3, 4]).unwrap(), Civil::text(b"2025-03-04").unwrap());
         assert!(Civil::binary(&[1]).is_err() && Civil::binary(&[0xe9, 7, 3, 4, 24, 0, 0]).is_err());
-        assert_eq!(Civil::default().microseconds(Unrepresentable::Null, 0), Err(Odd::Null));
+        assert_eq!(Civil::default().microseconds(Unrepresentable::Null, 0), Err(Misfit::Null));
         assert_eq!(text.microseconds(Unrepresentable::Null, SECOND), Ok(1_741_064_766_080_009));
     }
 
@@ -295,7 +295,7 @@ mod tests {
         assert_eq!(text_time(b"00:00:00.5"), Ok(500_000));
         assert_eq!(binary_time(&[]), Ok(0));
         assert_eq!(binary_time(&[1, 34, 0, 0, 0, 22, 59, 59]), Ok(-3_020_399_000_000));
-        assert!(matches!(binary_time(&[0, 0xff, 0xff, 0xff, 0xff, 0, 0, 0]), Err(Odd::Fault(_))));
+        assert!(matches!(binary_time(&[0, 0xff, 0xff, 0xff, 0xff, 0, 0, 0]), Err(Misfit::Fault(_))));
         for bad in ["", "1:2", "1:60:00", "x:00:00", "1:00:00.0000001", "--1:00:00"] {
             assert!(text_time(bad.as_bytes()).is_err(), "{bad}");
         }

@@ -15,7 +15,7 @@ use arrow_buffer::ScalarBuffer;
 use arrow_schema::DataType;
 use longshore_core::memory::make_room;
 use longshore_core::{Error, Kind, Place, ReadOptions, Result};
-use longshore_values::odds::Odds;
+use longshore_values::policies::ValuePolicies;
 use longshore_values::{CellFault, Cells, Decoder, Losses, Validity};
 
 use crate::types::{Format, Type};
@@ -37,10 +37,10 @@ pub(crate) fn decoder(
     data_type: &DataType,
     options: &ReadOptions,
 ) -> Result<Box<dyn Decoder>> {
-    let (odds, losses) = (Odds::from(options), Losses::of(name, options));
+    let (policies, losses) = (ValuePolicies::from(options), Losses::of(name, options));
     match format {
-        Format::Binary => Ok(binary::decoder(native, data_type, odds, &losses)),
-        Format::Text => text::decoder(native, data_type, odds, &losses).ok_or_else(|| {
+        Format::Binary => Ok(binary::decoder(native, data_type, policies, &losses)),
+        Format::Text => text::decoder(native, data_type, policies, &losses).ok_or_else(|| {
             let place = Place { column: Some(name.to_owned()), row: None, native_type: Some(native.label()) };
             unreadable(data_type).at(place)
         }),

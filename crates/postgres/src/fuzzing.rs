@@ -87,11 +87,11 @@ fn valid(array: &ArrayRef, rows: usize) {
 }
 
 fn options(how: u8) -> ReadOptions {
-    let odd = |bit: u8| if how & bit == 0 { Unrepresentable::Error } else { Unrepresentable::Null };
+    let policy = |bit: u8| if how & bit == 0 { Unrepresentable::Error } else { Unrepresentable::Null };
     ReadOptions {
-        numeric_nan: odd(4),
-        infinity: odd(8),
-        time_24: odd(16),
+        numeric_nan: policy(4),
+        infinity: policy(8),
+        time_24: policy(16),
         uuid: if how & 32 == 0 { Uuids::Arrow } else { Uuids::Text },
         ..ReadOptions::default()
     }

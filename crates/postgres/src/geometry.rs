@@ -11,7 +11,7 @@ use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType, Field, FieldRef};
 use longshore_core::{EXTENSION, EXTENSION_METADATA, Error, Result};
 use longshore_values::text::unhex;
-use longshore_values::{Decoder, Derived, Odd, fault, large_bytes};
+use longshore_values::{Decoder, Derived, Misfit, fault, large_bytes};
 use serde_json::{Value as Json, json};
 
 use crate::decode::Part;
@@ -115,15 +115,15 @@ pub(crate) fn decoder(native: &Type, format: Format, arrow: &DataType) -> Box<dy
     }
 }
 
-fn ewkb_of_text(cell: &[u8]) -> Result<Vec<u8>, Odd> {
+fn ewkb_of_text(cell: &[u8]) -> Result<Vec<u8>, Misfit> {
     unhex(cell).ok_or_else(damaged)
 }
 
 /// The WKB of a column that declares the SRID, or has none.
-fn column_wkb(ewkb: &[u8], declared: i32, into: &mut Vec<u8>) -> Result<(), Odd> {
+fn column_wkb(ewkb: &[u8], declared: i32, into: &mut Vec<u8>) -> Result<(), Misfit> {
     match wkb(ewkb, into)? {
         srid if srid == declared => Ok(()),
-        srid => Err(Odd::with_hint(
+        srid => Err(Misfit::with_hint(
             format!("its SRID is {srid}, which the column does not declare"),
             format!(
                 "declare it in the query, \"<column>\"::geometry(Geometry,{srid}), so that the schema has it; or ask for \
@@ -134,12 +134,12 @@ fn column_wkb(ewkb: &[u8], declared: i32, into: &mut Vec<u8>) -> Result<(), Odd>
 }
 
 #[cold]
-fn damaged() -> Odd {
-    Odd::with_hint("the server sent a damaged geometry", "ask for schema={\"<column>\": \"string\"}")
+fn damaged() -> Misfit {
+    Misfit::with_hint("the server sent a damaged geometry", "ask for schema={\"<column>\": \"string\"}")
 }
 
 /// Appends the WKB of an EWKB, and gives its SRID; 0 where it has none.
-fn wkb(ewkb: &[u8], into: &mut Vec<u8>) -> Result<i32, Odd> {
+fn wkb(ewkb: &[u8], into: &mut Vec<u8>) -> Result<i32, Misfit> {
     let mut reader = Reader { rest: ewkb, into, is_little: false };
     let srid = reader.geometry(0)?;
     if reader.rest.is_empty() { Ok(srid) } else { Err(damaged()) }
@@ -153,13 +153,13 @@ struct Reader<'a, 'b> {
 }
 
 impl<'a> Reader<'a, '_> {
-    fn take(&mut self, count: usize) -> Result<&'a [u8], Odd> {
+    fn take(&mut self, count: usize) -> Result<&'a [u8], Misfit> {
         let (taken, rest) = self.rest.split_at_checked(count).ok_or_else(damaged)?;
         self.rest = rest;
         Ok(taken)
     }
 
-    fn word(&mut self) -> Result<u32, Odd> {
+    fn word(&mut self) -> Result<u32, Misfit> {
         let word = self.take(4)?.try_into().map_err(|_| damaged())?;
         Ok(if self.is_little { u32::from_le_bytes(word) } else { u32::from_be_bytes(word) })
     }
@@ -169,26 +169,26 @@ impl<'a> Reader<'a, '_> {
     }
 
     /// A count, which is copied.
-    fn count(&mut self) -> Result<usize, Odd> {
+    fn count(&mut self) -> Result<usize, Misfit> {
         let count = self.word()?;
         self.put(count);
         usize::try_from(count).map_err(|_| damaged())
     }
 
-    fn points(&mut self, count: usize, dimensions: usize) -> Result<(), Odd> {
+    fn points(&mut self, count: usize, dimensions: usize) -> Result<(), Misfit> {
         let bytes = count.checked_mul(8 * dimensions).ok_or_else(damaged)?;
         let points = self.take(bytes)?;
         self.into.extend_from_slice(points);
         Ok(())
     }
 
-    fn line(&mut self, dimensions: usize) -> Result<(), Odd> {
+    fn line(&mut self, dimensions: usize) -> Result<(), Misfit> {
         let count = self.count()?;
         self.points(count, dimensions)
     }
 
     /// A geometry, and those within it; gives its SRID.
-    fn geometry(&mut self, depth: usize) -> Result<i32, Odd> {
+    fn geometry(&mut self, depth: usize) -> Result<i32, Misfit> {
         let order = self.take(1)?;
         self.is_little = order == [1];
         self.into.extend_from_slice(order);
@@ -241,7 +241,7 @@ pub(crate) fn finalise(part: &Part<'_>, arrays: &[ArrayRef]) -> Result<(FieldRef
             };
             scratch.clear();
             let srid = wkb(cell, &mut scratch).and_then(|srid| same(&mut common, srid));
-            if let Some(fault) = srid.err().and_then(|odd| fault(row, odd)) {
+            if let Some(fault) = srid.err().and_then(|misfit| fault(row, misfit)) {
                 let row = before + fault.row as u64;
                 return Err(fault.into_error(part.place(Some(row))));
             }
@@ -257,10 +257,10 @@ pub(crate) fn finalise(part: &Part<'_>, arrays: &[ArrayRef]) -> Result<(FieldRef
 }
 
 /// Refuses a second SRID.
-fn same(common: &mut Option<i32>, srid: i32) -> Result<(), Odd> {
+fn same(common: &mut Option<i32>, srid: i32) -> Result<(), Misfit> {
     match *common.get_or_insert(srid) {
         known if known == srid => Ok(()),
-        known => Err(Odd::with_hint(
+        known => Err(Misfit::with_hint(
             format!("its SRID is {srid}, and that of the rows before it {known}: a column has one"),
             "ST_Transform in the query gives all of them one; schema={\"<column>\": \"string\"} keeps them, as the \
              hexadecimal digits of EWKB",
@@ -322,10 +322,10 @@ pub(crate) fn type_of(field: &Field) -> Result<String> {
 }
 
 /// A geometry's bytes as a column of `native` takes them: with its SRID.
-pub(crate) fn ewkb(native: &Type, bytes: &[u8]) -> Result<Vec<u8>, Odd> {
+pub(crate) fn ewkb(native: &Type, bytes: &[u8]) -> Result<Vec<u8>, Misfit> {
     let srid = srid_of_modifier(native.modifier);
     let no_wkb = || {
-        Odd::with_hint("the bytes are not a geometry", "give well-known binary (WKB), or text: POINT(1 2)")
+        Misfit::with_hint("the bytes are not a geometry", "give well-known binary (WKB), or text: POINT(1 2)")
     };
     let ([order, a, b, c, d], rest) = bytes.split_first_chunk::<5>().ok_or_else(no_wkb)?;
     let (word, is_little) = match order {
@@ -350,7 +350,7 @@ pub(crate) fn ewkb(native: &Type, bytes: &[u8]) -> Result<Vec<u8>, Odd> {
 mod tests {
     use super::*;
 
-    fn read(digits: &str) -> Result<(String, i32), Odd> {
+    fn read(digits: &str) -> Result<(String, i32), Misfit> {
         let mut out = Vec::new();
         let srid = wkb(&unhex(digits.as_bytes()).unwrap(), &mut out)?;
         Ok((longshore_values::text::hex(&out), srid))

@@ -11,7 +11,7 @@ use arrow_array::{Array, ArrayRef, MapArray, StructArray};
 use arrow_buffer::{OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, Field, Fields};
 use longshore_source::fit;
-use longshore_values::{CellFault, Cells, Decoder, Item, Items, Odd, Validity, fault, text};
+use longshore_values::{CellFault, Cells, Decoder, Item, Items, Misfit, Validity, fault, text};
 
 use crate::decode::Parts;
 use crate::types::Format;
@@ -51,7 +51,7 @@ struct Pairs {
 }
 
 struct Maps {
-    split: fn(&[u8], &mut Pairs) -> Result<(), Odd>,
+    split: fn(&[u8], &mut Pairs) -> Result<(), Misfit>,
     keys: Box<dyn Decoder>,
     values: Box<dyn Decoder>,
     parts: Pairs,
@@ -63,7 +63,7 @@ struct Maps {
 }
 
 impl Maps {
-    fn push(&mut self, row: usize, cell: Option<&[u8]>) -> Result<(), Odd> {
+    fn push(&mut self, row: usize, cell: Option<&[u8]>) -> Result<(), Misfit> {
         let before = self.parts.keys.spans.len();
         if let Some(cell) = cell {
             (self.split)(cell, &mut self.parts)?;
@@ -72,7 +72,7 @@ impl Maps {
         self.owners.resize(before + count, row);
         let last = self.ends.last().copied().unwrap_or_default();
         let end = i32::try_from(count).ok().and_then(|count| last.checked_add(count));
-        self.ends.push(end.ok_or_else(|| Odd::fault("a batch of hstore holds over 2^31 pairs"))?);
+        self.ends.push(end.ok_or_else(|| Misfit::fault("a batch of hstore holds over 2^31 pairs"))?);
         self.validity.push(cell.is_some());
         Ok(())
     }
@@ -84,7 +84,7 @@ impl Decoder for Maps {
         self.parts.values.clear();
         self.owners.clear();
         for (row, cell) in cells.iter().enumerate() {
-            if let Some(fault) = self.push(row, cell).err().and_then(|odd| fault(row, odd)) {
+            if let Some(fault) = self.push(row, cell).err().and_then(|misfit| fault(row, misfit)) {
                 return Err(fault);
             }
         }
@@ -110,11 +110,11 @@ impl Decoder for Maps {
 }
 
 #[cold]
-fn damaged() -> Odd {
-    Odd::fault("the server sent a damaged hstore")
+fn damaged() -> Misfit {
+    Misfit::fault("the server sent a damaged hstore")
 }
 
-fn split_binary(cell: &[u8], into: &mut Pairs) -> Result<(), Odd> {
+fn split_binary(cell: &[u8], into: &mut Pairs) -> Result<(), Misfit> {
     let mut rest = cell;
     for _ in 0..word(&mut rest)? {
         let Some(key) = part(&mut rest)? else { return Err(damaged()) };
@@ -124,14 +124,14 @@ fn split_binary(cell: &[u8], into: &mut Pairs) -> Result<(), Odd> {
     if rest.is_empty() { Ok(()) } else { Err(damaged()) }
 }
 
-fn word(rest: &mut &[u8]) -> Result<i32, Odd> {
+fn word(rest: &mut &[u8]) -> Result<i32, Misfit> {
     let (word, after) = rest.split_first_chunk::<4>().ok_or_else(damaged)?;
     *rest = after;
     Ok(i32::from_be_bytes(*word))
 }
 
 /// A key or a value behind its length; `None` for NULL.
-fn part<'a>(rest: &mut &'a [u8]) -> Result<Option<&'a [u8]>, Odd> {
+fn part<'a>(rest: &mut &'a [u8]) -> Result<Option<&'a [u8]>, Misfit> {
     let length = word(rest)?;
     if length == -1 {
         return Ok(None);
@@ -143,7 +143,7 @@ fn part<'a>(rest: &mut &'a [u8]) -> Result<Option<&'a [u8]>, Odd> {
 }
 
 /// `"a"=>"1", "b"=>NULL`, with backslashes before quotes and backslashes.
-fn split_text(cell: &[u8], into: &mut Pairs) -> Result<(), Odd> {
+fn split_text(cell: &[u8], into: &mut Pairs) -> Result<(), Misfit> {
     let (mut rest, mut scratch) = (cell, Vec::new());
     while !rest.is_empty() {
         rest = quoted(rest, &mut scratch)?;
@@ -166,7 +166,7 @@ fn split_text(cell: &[u8], into: &mut Pairs) -> Result<(), Odd> {
 }
 
 /// Puts the text in the quotes at the beginning of `text` into `scratch`; gives what follows them.
-fn quoted<'a>(text: &'a [u8], scratch: &mut Vec<u8>) -> Result<&'a [u8], Odd> {
+fn quoted<'a>(text: &'a [u8], scratch: &mut Vec<u8>) -> Result<&'a [u8], Misfit> {
     scratch.clear();
     let mut rest = text.strip_prefix(b"\"").ok_or_else(damaged)?;
     loop {
@@ -182,11 +182,11 @@ fn quoted<'a>(text: &'a [u8], scratch: &mut Vec<u8>) -> Result<&'a [u8], Odd> {
 }
 
 /// Appends the length and the bytes of a map in the binary format.
-pub(crate) fn put(item: &Item<'_>, out: &mut Vec<u8>) -> Result<(), Odd> {
+pub(crate) fn put(item: &Item<'_>, out: &mut Vec<u8>) -> Result<(), Misfit> {
     let start = out.len();
     out.extend_from_slice(&[0; 8]);
     let length = |bytes: usize| {
-        let too_long = |_| Odd::fault("PostgreSQL's values have 1 GiB at most");
+        let too_long = |_| Misfit::fault("PostgreSQL's values have 1 GiB at most");
         i32::try_from(bytes).map(i32::to_be_bytes).map_err(too_long)
     };
     let mut count = 0;
@@ -205,7 +205,7 @@ pub(crate) fn put(item: &Item<'_>, out: &mut Vec<u8>) -> Result<(), Odd> {
 }
 
 /// The text of a map.
-pub(crate) fn literal(item: &Item<'_>) -> Result<String, Odd> {
+pub(crate) fn literal(item: &Item<'_>) -> Result<String, Misfit> {
     let mut literal = String::new();
     let quote = |literal: &mut String, text: &str| {
         literal.push('"');
@@ -233,14 +233,14 @@ pub(crate) fn literal(item: &Item<'_>) -> Result<String, Odd> {
 }
 
 /// A function that takes a key and its value.
-type Take<'a> = dyn FnMut(&str, Option<&str>) -> Result<(), Odd> + 'a;
+type Take<'a> = dyn FnMut(&str, Option<&str>) -> Result<(), Misfit> + 'a;
 
 /// Hands over the pairs of a map, all of whose keys differ: of two that are the same the server would keep one.
-fn pairs(item: &Item<'_>, take: &mut Take<'_>) -> Result<(), Odd> {
+fn pairs(item: &Item<'_>, take: &mut Take<'_>) -> Result<(), Misfit> {
     let Item::List(entries) = item else { return Err(fit::unsuited(item)) };
     let entries = entries.as_struct_opt().filter(|entries| entries.num_columns() == 2);
     let entries = entries.ok_or_else(|| fit::unsuited(item))?;
-    let column = |at: usize| Items::new(entries.column(at), &entries.fields()[at]).map_err(Odd::from);
+    let column = |at: usize| Items::new(entries.column(at), &entries.fields()[at]).map_err(Misfit::from);
     let (keys, values) = (column(0)?, column(1)?);
     let mut seen = HashSet::new();
     for at in 0..entries.len() {
@@ -251,7 +251,7 @@ fn pairs(item: &Item<'_>, take: &mut Take<'_>) -> Result<(), Odd> {
             _ => return Err(no_text()),
         };
         if !seen.insert(key) {
-            return Err(Odd::with_hint(
+            return Err(Misfit::with_hint(
                 format!("the key {key:?} is there twice, and hstore keeps one"),
                 "drop the other",
             ));
@@ -262,8 +262,8 @@ fn pairs(item: &Item<'_>, take: &mut Take<'_>) -> Result<(), Odd> {
 }
 
 #[cold]
-fn no_text() -> Odd {
-    Odd::with_hint(
+fn no_text() -> Misfit {
+    Misfit::with_hint(
         "hstore's keys and values are texts",
         "cast the data to a map of strings, or write it as JSON",
     )
@@ -273,9 +273,9 @@ fn no_text() -> Odd {
 mod tests {
     use super::*;
 
-    type Split = fn(&[u8], &mut Pairs) -> Result<(), Odd>;
+    type Split = fn(&[u8], &mut Pairs) -> Result<(), Misfit>;
 
-    fn read(split: Split, cell: &[u8]) -> Result<Vec<(String, Option<String>)>, Odd> {
+    fn read(split: Split, cell: &[u8]) -> Result<Vec<(String, Option<String>)>, Misfit> {
         let mut pairs = Pairs::default();
         split(cell, &mut pairs)?;
         let text = |cell: &[u8]| String::from_utf8_lossy(cell).into_owned();

@@ -3,7 +3,7 @@
 use arrow_array::StructArray;
 use arrow_schema::{DataType, Fields};
 use longshore_core::{Error, Kind, Result};
-use longshore_values::{Item, Items, Odd};
+use longshore_values::{Item, Items, Misfit};
 
 use crate::decode::{Parts, SplitRecord};
 
@@ -30,7 +30,7 @@ fn is_named(fields: &Fields) -> bool {
 pub(crate) struct TextRange;
 
 impl SplitRecord for TextRange {
-    fn split(&self, cell: &[u8], into: &mut [Parts]) -> std::result::Result<(), Odd> {
+    fn split(&self, cell: &[u8], into: &mut [Parts]) -> std::result::Result<(), Misfit> {
         let [lower, upper, lower_inc, upper_inc, empty] = into else { return Err(damaged()) };
         let flag = |set: bool| Some(if set { &b"t"[..] } else { b"f" });
         if cell == b"empty" {
@@ -55,7 +55,7 @@ impl SplitRecord for TextRange {
 }
 
 /// Unescapes one bound into `scratch`; tells whether it is there, and what follows it.
-fn bound<'a>(text: &'a [u8], scratch: &mut Vec<u8>) -> std::result::Result<(bool, &'a [u8]), Odd> {
+fn bound<'a>(text: &'a [u8], scratch: &mut Vec<u8>) -> std::result::Result<(bool, &'a [u8]), Misfit> {
     scratch.clear();
     let (mut rest, mut is_quoted, mut is_there) = (text, false, false);
     loop {
@@ -80,28 +80,28 @@ fn bound<'a>(text: &'a [u8], scratch: &mut Vec<u8>) -> std::result::Result<(bool
 }
 
 #[cold]
-fn damaged() -> Odd {
-    Odd::fault("the server sent a damaged range")
+fn damaged() -> Misfit {
+    Misfit::fault("the server sent a damaged range")
 }
 
 /// The text of a struct as a range; `bound` gives the text of a bound, `None` where it is NULL.
 pub(crate) fn literal(
     row: &StructArray,
     at: usize,
-    mut bound: impl FnMut(&Item<'_>, usize) -> std::result::Result<Option<String>, Odd>,
-) -> std::result::Result<String, Odd> {
+    mut bound: impl FnMut(&Item<'_>, usize) -> std::result::Result<Option<String>, Misfit>,
+) -> std::result::Result<String, Misfit> {
     if !is_named(row.fields()) {
-        return Err(Odd::with_hint(
+        return Err(Misfit::with_hint(
             "the struct is not a range's",
             format!("its fields are {}", FIELDS.join(", ")),
         ));
     }
     let columns = row.columns().iter().zip(row.fields());
-    let columns = columns.map(|(column, field)| Items::new(column, field).map_err(Odd::from));
-    let columns = columns.collect::<std::result::Result<Vec<_>, Odd>>()?;
+    let columns = columns.map(|(column, field)| Items::new(column, field).map_err(Misfit::from));
+    let columns = columns.collect::<std::result::Result<Vec<_>, Misfit>>()?;
     let flag = |index: usize| match columns[index].get(at) {
         Item::Bool(flag) => Ok(flag),
-        _ => Err(Odd::with_hint(
+        _ => Err(Misfit::with_hint(
             format!("{} is not true or false", FIELDS[index]),
             "give each range its three flags",
         )),
@@ -114,7 +114,7 @@ pub(crate) fn literal(
         || (has_lower && lower.is_none())
         || (has_upper && upper.is_none())
     {
-        return Err(Odd::with_hint(
+        return Err(Misfit::with_hint(
             "the parts of the range contradict each other",
             "an empty range has no bounds, and a bound that is NULL does not belong to its range",
         ));
@@ -134,7 +134,7 @@ pub(crate) fn literal(
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> std::result::Result<Vec<Option<String>>, Odd> {
+    fn read(text: &str) -> std::result::Result<Vec<Option<String>>, Misfit> {
         let mut parts: [Parts; 5] = Default::default();
         TextRange.split(text.as_bytes(), &mut parts)?;
         let first = |parts: &Parts| {

@@ -418,7 +418,7 @@ impl Type {
 
     /// Whether the caller's options turn some values of the type, or of the type `wanted` in its place, into NULL.
     pub(crate) fn turns_null(&self, wanted: Option<&DataType>, options: &ReadOptions) -> bool {
-        let is_null = |odd: Unrepresentable| odd == Unrepresentable::Null;
+        let is_null = |misfit: Unrepresentable| misfit == Unrepresentable::Null;
         if wanted.is_some() {
             return [options.numeric_nan, options.infinity, options.time_24].into_iter().any(is_null);
         }

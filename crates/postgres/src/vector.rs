@@ -13,7 +13,7 @@ use half::f16;
 use longshore_core::memory::make_room;
 use longshore_source::fit;
 use longshore_values::text::{not, utf8};
-use longshore_values::{CellFault, Cells, Decoder, Item, Items, Odd, Validity, fault};
+use longshore_values::{CellFault, Cells, Decoder, Item, Items, Misfit, Validity, fault};
 
 use crate::types::{Class, Format, Type};
 
@@ -42,7 +42,7 @@ pub(crate) fn decoder(class: Class, format: Format, arrow: &DataType) -> Option<
 }
 
 /// Hands over the numbers of a cell.
-type Append = fn(&[u8], &mut dyn FnMut(f32)) -> Result<(), Odd>;
+type Append = fn(&[u8], &mut dyn FnMut(f32)) -> Result<(), Misfit>;
 
 struct Vectors<T: ArrowPrimitiveType> {
     item: FieldRef,
@@ -75,7 +75,7 @@ impl<T: ArrowPrimitiveType> Vectors<T> {
         })
     }
 
-    fn push(&mut self, cell: Option<&[u8]>) -> Result<(), Odd> {
+    fn push(&mut self, cell: Option<&[u8]>) -> Result<(), Misfit> {
         let Self { append, number, values, .. } = self;
         let before = values.len();
         match (cell, self.size) {
@@ -84,13 +84,13 @@ impl<T: ArrowPrimitiveType> Vectors<T> {
         }
         let length = self.values.len() - before;
         if let Some(size) = self.size.filter(|size| *size != length) {
-            return Err(Odd::with_hint(
+            return Err(Misfit::with_hint(
                 format!("a vector of {length} numbers where the column's type has {size}"),
                 "ask for lists of any length: schema={\"<column>\": \"list<float>\"}",
             ));
         }
         let end = i32::try_from(self.values.len());
-        self.ends.push(end.map_err(|_| Odd::fault("a batch of vectors holds over 2^31 numbers"))?);
+        self.ends.push(end.map_err(|_| Misfit::fault("a batch of vectors holds over 2^31 numbers"))?);
         self.validity.push(cell.is_some());
         Ok(())
     }
@@ -103,7 +103,7 @@ impl<T: ArrowPrimitiveType> Decoder for Vectors<T> {
         make_room(&mut self.values, numbers)?;
         make_room(&mut self.ends, cells.len())?;
         for (row, cell) in cells.iter().enumerate() {
-            if let Some(fault) = self.push(cell).err().and_then(|odd| fault(row, odd)) {
+            if let Some(fault) = self.push(cell).err().and_then(|misfit| fault(row, misfit)) {
                 return Err(fault);
             }
         }
@@ -129,7 +129,7 @@ impl<T: ArrowPrimitiveType> Decoder for Vectors<T> {
     }
 }
 
-fn append_floats(cell: &[u8], push: &mut dyn FnMut(f32)) -> Result<(), Odd> {
+fn append_floats(cell: &[u8], push: &mut dyn FnMut(f32)) -> Result<(), Misfit> {
     let numbers = numbers::<4>(cell)?;
     for bytes in numbers {
         push(f32::from_be_bytes(*bytes));
@@ -137,7 +137,7 @@ fn append_floats(cell: &[u8], push: &mut dyn FnMut(f32)) -> Result<(), Odd> {
     Ok(())
 }
 
-fn append_halves(cell: &[u8], push: &mut dyn FnMut(f32)) -> Result<(), Odd> {
+fn append_halves(cell: &[u8], push: &mut dyn FnMut(f32)) -> Result<(), Misfit> {
     let numbers = numbers::<2>(cell)?;
     for bytes in numbers {
         push(f16::from_be_bytes(*bytes).to_f32());
@@ -146,8 +146,8 @@ fn append_halves(cell: &[u8], push: &mut dyn FnMut(f32)) -> Result<(), Odd> {
 }
 
 /// The numbers of a binary cell, each of `N` bytes.
-fn numbers<const N: usize>(cell: &[u8]) -> Result<&[[u8; N]], Odd> {
-    let damaged = || Odd::fault("the server sent a damaged vector");
+fn numbers<const N: usize>(cell: &[u8]) -> Result<&[[u8; N]], Misfit> {
+    let damaged = || Misfit::fault("the server sent a damaged vector");
     let ([high, low, ..], rest) = cell.split_first_chunk::<4>().ok_or_else(damaged)?;
     let (numbers, left) = rest.as_chunks::<N>();
     let count = usize::from(u16::from_be_bytes([*high, *low]));
@@ -155,7 +155,7 @@ fn numbers<const N: usize>(cell: &[u8]) -> Result<&[[u8; N]], Odd> {
 }
 
 /// `[1,2.5,-3]`: the shortest digits of floats of 32 bits, as which those of 16 are printed, too.
-fn append_text(cell: &[u8], push: &mut dyn FnMut(f32)) -> Result<(), Odd> {
+fn append_text(cell: &[u8], push: &mut dyn FnMut(f32)) -> Result<(), Misfit> {
     let text = utf8(cell)?;
     let inner = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
     for number in inner.ok_or_else(|| not("a vector", text))?.split(',') {
@@ -165,10 +165,10 @@ fn append_text(cell: &[u8], push: &mut dyn FnMut(f32)) -> Result<(), Odd> {
 }
 
 /// Appends the length and the bytes of a vector in the binary format.
-pub(crate) fn put(native: &Type, item: &Item<'_>, out: &mut Vec<u8>) -> Result<(), Odd> {
+pub(crate) fn put(native: &Type, item: &Item<'_>, out: &mut Vec<u8>) -> Result<(), Misfit> {
     let (numbers, halves) = (of(native, item)?, native.is(Class::HalfVector));
     let count =
-        u16::try_from(numbers.len()).map_err(|_| Odd::fault("a vector has 16,000 numbers at most"))?;
+        u16::try_from(numbers.len()).map_err(|_| Misfit::fault("a vector has 16,000 numbers at most"))?;
     let width = if halves { 2 } else { 4 };
     out.extend_from_slice(&(4 + i32::from(count) * width).to_be_bytes());
     out.extend_from_slice(&count.to_be_bytes());
@@ -184,20 +184,20 @@ pub(crate) fn put(native: &Type, item: &Item<'_>, out: &mut Vec<u8>) -> Result<(
 }
 
 /// The text of a vector.
-pub(crate) fn literal(native: &Type, item: &Item<'_>) -> Result<String, Odd> {
+pub(crate) fn literal(native: &Type, item: &Item<'_>) -> Result<String, Misfit> {
     let numbers: Vec<String> = of(native, item)?.iter().map(f32::to_string).collect();
     Ok(format!("[{}]", numbers.join(",")))
 }
 
 /// The numbers of a list, all of which a column of `native` holds.
-fn of(native: &Type, item: &Item<'_>) -> Result<Vec<f32>, Odd> {
+fn of(native: &Type, item: &Item<'_>) -> Result<Vec<f32>, Misfit> {
     let Item::List(values) = item else { return Err(fit::unsuited(item)) };
     let field = Field::new_list_field(values.data_type().clone(), true);
-    let items = Items::new(values, &field).map_err(Odd::from)?;
+    let items = Items::new(values, &field).map_err(Misfit::from)?;
     if let Ok(size) = usize::try_from(native.modifier)
         && size != values.len()
     {
-        return Err(Odd::with_hint(
+        return Err(Misfit::with_hint(
             format!("the list has {} numbers, the column's vectors {size}", values.len()),
             "give lists of the column's length",
         ));
@@ -205,21 +205,21 @@ fn of(native: &Type, item: &Item<'_>) -> Result<Vec<f32>, Odd> {
     (0..values.len()).map(|at| number(native, &items.get(at))).collect()
 }
 
-fn number(native: &Type, item: &Item<'_>) -> Result<f32, Odd> {
+fn number(native: &Type, item: &Item<'_>) -> Result<f32, Misfit> {
     let number = match item {
         Item::Float(value) => *value,
         Item::Double(value) => fit::float32(*value)?,
-        Item::Null => return Err(Odd::with_hint("a vector has no NULL inside", "fill it with a number")),
-        _ => return Err(Odd::with_hint("a vector has floats", "cast the data to lists of float32")),
+        Item::Null => return Err(Misfit::with_hint("a vector has no NULL inside", "fill it with a number")),
+        _ => return Err(Misfit::with_hint("a vector has floats", "cast the data to lists of float32")),
     };
     if !number.is_finite() {
-        return Err(Odd::with_hint(
+        return Err(Misfit::with_hint(
             "a vector has no NaN and no infinity",
             "leave the row out, or write NULL",
         ));
     }
     if native.is(Class::HalfVector) && f16::from_f32(number).to_f32().to_bits() != number.to_bits() {
-        return Err(Odd::with_hint(
+        return Err(Misfit::with_hint(
             "a float of 16 bits would round it",
             "make the column a vector, or the data float16",
         ));
@@ -231,7 +231,7 @@ fn number(native: &Type, item: &Item<'_>) -> Result<f32, Odd> {
 mod tests {
     use super::*;
 
-    fn read(append: Append, cell: &[u8]) -> Result<Vec<f32>, Odd> {
+    fn read(append: Append, cell: &[u8]) -> Result<Vec<f32>, Misfit> {
         let mut numbers = Vec::new();
         append(cell, &mut |number| numbers.push(number)).map(|()| numbers)
     }

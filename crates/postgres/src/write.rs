@@ -14,7 +14,7 @@ use arrow_schema::{FieldRef, SchemaRef};
 use longshore_core::{Error, Failed, IfExists, Load, Place, Result, Sink};
 use longshore_source::fit;
 use longshore_source::staging::{self as kit, Expected, Rows, Scope, Step, Undo, UndoLog, Writer};
-use longshore_values::{Item, Items, Odd};
+use longshore_values::{Item, Items, Misfit};
 
 use binary::{ColumnEncoder, Encode, encode};
 use table::{NAMING, TargetColumns};
@@ -199,7 +199,7 @@ impl CopyRows {
             let allowed = if column.is_key { column.refuse_null(&items.get(row)) } else { Ok(()) };
             allowed
                 .and_then(|()| encoder.put(row, &column.native, message))
-                .map_err(|odd| fit::misfit(&items.get(row), odd, column.place(*count + row as u64)))?;
+                .map_err(|misfit| fit::misfit(&items.get(row), misfit, column.place(*count + row as u64)))?;
         }
         Ok(())
     }
@@ -219,7 +219,7 @@ impl CopyRows {
             match put {
                 Ok(true) => escape(cell, message),
                 Ok(false) => message.extend_from_slice(b"\\N"),
-                Err(odd) => return Err(fit::misfit(&item, odd, column.place(*count + row as u64))),
+                Err(misfit) => return Err(fit::misfit(&item, misfit, column.place(*count + row as u64))),
             }
         }
         message.push(b'\n');
@@ -280,7 +280,7 @@ fn refuse_fewer(wanted: &str, taken: u64) -> Result<()> {
 }
 
 impl CopyColumn {
-    fn refuse_null(&self, item: &Item<'_>) -> Result<(), Odd> {
+    fn refuse_null(&self, item: &Item<'_>) -> Result<(), Misfit> {
         if self.is_key && matches!(item, Item::Null) { Err(fit::null_key()) } else { Ok(()) }
     }
 

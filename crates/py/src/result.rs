@@ -57,14 +57,14 @@ pub(crate) fn open_result(
         }
     };
     let options = &policy.options;
-    let odds = ValueOptions {
+    let policies = ValueOptions {
         infinity: options.infinity,
         time_24: options.time_24,
         uuid_text: options.uuid == Uuids::Text,
     };
     let warnings = Arc::<Warnings>::default();
     let opened = py.detach(|| {
-        let exported = EngineBatches::new(begun, odds, labels);
+        let exported = EngineBatches::new(begun, policies, labels);
         let framed = framed(Box::new(exported), &policy, &warnings, move |error| failure.behind(error))?;
         Running::start(framed, engine, &deadline)
     });

@@ -15,14 +15,14 @@ use longshore_core::{Place, ReadOptions, Result};
 use longshore_values::decimal::{DecimalType, text_double};
 use longshore_values::text::{double, exact_float, integer, timestamps, uuid};
 use longshore_values::{
-    Booleans, CellFault, Cells, Decoder, Derived, Fixed, Losses, Odd, Primitive, Span, fault, large_text,
+    Booleans, CellFault, Cells, Decoder, Derived, Fixed, Losses, Misfit, Primitive, Span, fault, large_text,
     per_second, text,
 };
 
 use crate::numeric::is_numeric;
 
 /// Writes the value of a row in the form that a decoder reads.
-type Render<'a> = Box<dyn Fn(usize, &mut Vec<u8>) -> Result<(), Odd> + 'a>;
+type Render<'a> = Box<dyn Fn(usize, &mut Vec<u8>) -> Result<(), Misfit> + 'a>;
 
 const MICROS: i64 = 1_000_000;
 const DAY: i64 = 86_400 * MICROS;
@@ -124,8 +124,8 @@ pub(crate) fn exact(
         let start = bytes.len();
         match render(row, &mut bytes) {
             Ok(()) => spans.push(span(start, bytes.len())),
-            Err(odd) => {
-                if let Some(fault) = fault(row, odd) {
+            Err(misfit) => {
+                if let Some(fault) = fault(row, misfit) {
                     return Err(with_hint(fault));
                 }
                 any_null = true;
@@ -213,21 +213,21 @@ fn decoder(wanted: &DataType, own: &Field, options: &ReadOptions) -> Option<Box<
     })
 }
 
-fn flag(cell: &[u8]) -> Result<bool, Odd> {
+fn flag(cell: &[u8]) -> Result<bool, Misfit> {
     let is = |words: [&str; 3]| words.iter().any(|word| cell.eq_ignore_ascii_case(word.as_bytes()));
     match (is(["1", "true", "t"]), is(["0", "false", "f"])) {
         (true, _) => Ok(true),
         (_, true) => Ok(false),
-        _ => Err(Odd::fault(format!("{} is not a boolean", String::from_utf8_lossy(cell)))),
+        _ => Err(Misfit::fault(format!("{} is not a boolean", String::from_utf8_lossy(cell)))),
     }
 }
 
-fn word<const N: usize>(cell: &[u8]) -> Result<[u8; N], Odd> {
-    cell.try_into().map_err(|_| Odd::fault("the value has the wrong length"))
+fn word<const N: usize>(cell: &[u8]) -> Result<[u8; N], Misfit> {
+    cell.try_into().map_err(|_| Misfit::fault("the value has the wrong length"))
 }
 
 #[allow(clippy::unnecessary_wraps)] // one of several functions of one type
-fn copied(cell: &[u8], to: &mut Vec<u8>) -> Result<(), Odd> {
+fn copied(cell: &[u8], to: &mut Vec<u8>) -> Result<(), Misfit> {
     to.extend_from_slice(cell);
     Ok(())
 }
@@ -308,7 +308,7 @@ fn real(value: f64, form: Form) -> String {
     value.to_string()
 }
 
-fn of_text(text: &str, form: Form, to: &mut Vec<u8>) -> Result<(), Odd> {
+fn of_text(text: &str, form: Form, to: &mut Vec<u8>) -> Result<(), Misfit> {
     match form {
         Form::Uuid => copied(&uuid(text.as_bytes())?, to),
         // As PostgreSQL's ADBC driver writes them.
@@ -319,7 +319,7 @@ fn of_text(text: &str, form: Form, to: &mut Vec<u8>) -> Result<(), Odd> {
     }
 }
 
-fn of_bytes(bytes: &[u8], form: Form, to: &mut Vec<u8>) -> Result<(), Odd> {
+fn of_bytes(bytes: &[u8], form: Form, to: &mut Vec<u8>) -> Result<(), Misfit> {
     if form != Form::Text {
         return copied(bytes, to);
     }
@@ -342,13 +342,14 @@ fn temporal(array: &ArrayRef, form: Form) -> Option<Render<'_>> {
             return copied(shown(count, unit, data_type).as_bytes(), to);
         }
         let micros =
-            in_micros(count, unit).ok_or_else(|| Odd::fault("the value does not fit microseconds"))?;
+            in_micros(count, unit).ok_or_else(|| Misfit::fault("the value does not fit microseconds"))?;
         match form {
             Form::Date if micros % DAY == 0 => {
-                let days = i32::try_from(micros / DAY).map_err(|_| Odd::fault("the date is out of range"))?;
+                let days =
+                    i32::try_from(micros / DAY).map_err(|_| Misfit::fault("the date is out of range"))?;
                 copied(&days.to_le_bytes(), to)
             }
-            Form::Date => Err(Odd::fault("the timestamp is not at midnight")),
+            Form::Date => Err(Misfit::fault("the timestamp is not at midnight")),
             _ => copied(&micros.to_le_bytes(), to),
         }
     }))

@@ -7,15 +7,15 @@ use crate::Nested;
 use arrow_schema::{Field, TimeUnit};
 use longshore_core::{Error, Kind, Place};
 use longshore_values::decimal::{Text, is_same_number};
-use longshore_values::{Item, Odd, json, whole_day};
+use longshore_values::{Item, Misfit, json, whole_day};
 
-/// The error of `item` in `place`, into which it does not fit because of `odd`.
+/// The error of `item` in `place`, into which it does not fit.
 #[cold]
 #[must_use]
-pub fn misfit(item: &Item<'_>, odd: Odd, place: Place) -> Error {
-    let (what, hint) = match odd {
-        Odd::Fault(fault) => *fault,
-        Odd::Null => ("the value cannot be written".into(), None),
+pub fn misfit(item: &Item<'_>, misfit: Misfit, place: Place) -> Error {
+    let (what, hint) = match misfit {
+        Misfit::Fault(fault) => *fault,
+        Misfit::Null => ("the value cannot be written".into(), None),
     };
     let error = Error::data(format!("{}: {what}", item.shown())).at(place);
     hint.into_iter().fold(error, Error::with_hint)
@@ -24,8 +24,8 @@ pub fn misfit(item: &Item<'_>, odd: Odd, place: Place) -> Error {
 /// NULL in a column of the key: rows with it could not be told apart.
 #[cold]
 #[must_use]
-pub fn null_key() -> Odd {
-    Odd::with_hint("a key cannot be NULL", "drop such rows, or choose another key")
+pub fn null_key() -> Misfit {
+    Misfit::with_hint("a key cannot be NULL", "drop such rows, or choose another key")
 }
 
 /// The error of NULL in `place`, a column that is declared NOT NULL.
@@ -41,7 +41,7 @@ pub fn not_null(sqlstate: &str, place: Place) -> Error {
 /// A value of a type that the column does not take.
 #[cold]
 #[must_use]
-pub fn unsuited(item: &Item<'_>) -> Odd {
+pub fn unsuited(item: &Item<'_>) -> Misfit {
     let hint = match item {
         Item::List(_) | Item::Row(..) => {
             "options={\"nested\": \"json\"} writes \"<column>\" as JSON into a column of JSON or text"
@@ -54,33 +54,33 @@ pub fn unsuited(item: &Item<'_>) -> Odd {
         }
         _ => "convert \"<column>\" to the column's type, or write it into a column for it",
     };
-    Odd::with_hint("the column takes no such value", hint)
+    Misfit::with_hint("the column takes no such value", hint)
 }
 
 /// A number that is not finite.
 #[cold]
 #[must_use]
-pub fn not_finite(database: &str) -> Odd {
-    Odd::with_hint(format!("{database} has no such number"), "write NULL instead, where NULL is meant")
+pub fn not_finite(database: &str) -> Misfit {
+    Misfit::with_hint(format!("{database} has no such number"), "write NULL instead, where NULL is meant")
 }
 
 /// `value`, a whole number from `least` to `most`.
 #[inline]
-pub fn within<T: PartialOrd + Display + Copy>(value: T, least: T, most: T) -> Result<T, Odd> {
+pub fn within<T: PartialOrd + Display + Copy>(value: T, least: T, most: T) -> Result<T, Misfit> {
     if least <= value && value <= most { Ok(value) } else { Err(not_within(least, most)) }
 }
 
 /// A number that is not a whole one from `least` to `most`.
 #[cold]
-pub fn not_within(least: impl Display, most: impl Display) -> Odd {
-    Odd::with_hint(
+pub fn not_within(least: impl Display, most: impl Display) -> Misfit {
+    Misfit::with_hint(
         format!("the column takes whole numbers from {least} to {most}"),
         "widen the column, or change its type",
     )
 }
 
 /// The whole number that `item` is exactly; `None` where it has a fraction, or more than 128 bits.
-pub fn whole(item: &Item<'_>) -> Result<Option<i128>, Odd> {
+pub fn whole(item: &Item<'_>) -> Result<Option<i128>, Misfit> {
     Ok(match item {
         Item::Bool(value) => Some(i128::from(*value)),
         Item::Int(value) => Some(i128::from(*value)),
@@ -138,23 +138,23 @@ impl Decimals {
     }
 
     /// Refuses a number's text that the column would round, or that is too large for it.
-    pub fn check(self, text: &str) -> Result<(), Odd> {
+    pub fn check(self, text: &str) -> Result<(), Misfit> {
         let Self { precision, scale, is_signed } = self;
         let Some(number) = Text::parse(text) else {
-            return Err(Odd::with_hint(
+            return Err(Misfit::with_hint(
                 "the text is not a number",
                 "write digits with a point, such as -12.50",
             ));
         };
         let Some((decimals, whole)) = number.ends() else { return Ok(()) };
         if decimals > i64::from(scale) {
-            return Err(Odd::with_hint(
+            return Err(Misfit::with_hint(
                 format!("the column has {scale} digits after the point, and would round it"),
                 "round the data, or widen the column",
             ));
         }
         if whole > i64::from(precision - scale) {
-            return Err(Odd::with_hint(
+            return Err(Misfit::with_hint(
                 format!("the column has {} digits before the point", (precision - scale).max(0)),
                 "widen the column",
             ));
@@ -169,26 +169,26 @@ impl Decimals {
 /// A number below zero in a column without a sign.
 #[cold]
 #[must_use]
-pub fn below_zero() -> Odd {
-    Odd::with_hint("the column has no numbers below zero", "make it a signed one")
+pub fn below_zero() -> Misfit {
+    Misfit::with_hint("the column has no numbers below zero", "make it a signed one")
 }
 
 /// The float of 32 bits that is the same number.
 #[inline]
-pub fn float32(value: f64) -> Result<f32, Odd> {
+pub fn float32(value: f64) -> Result<f32, Misfit> {
     #[allow(clippy::cast_possible_truncation)] // the loss is what is looked for
     let narrow = value as f32;
     if f64::from(narrow).to_bits() == value.to_bits() || value.is_nan() {
         return Ok(narrow);
     }
-    Err(Odd::with_hint(
+    Err(Misfit::with_hint(
         "a float of 32 bits would round it",
         "make the column one of double precision, or the data float32",
     ))
 }
 
 /// The double, or the double of the float where it `is_single`, from which the decimal `text` comes back.
-pub fn double(text: &str, is_single: bool) -> Result<f64, Odd> {
+pub fn double(text: &str, is_single: bool) -> Result<f64, Misfit> {
     let read = if is_single {
         text.parse::<f32>().ok().map(|value| (f64::from(value), value.to_string()))
     } else {
@@ -203,8 +203,8 @@ pub fn double(text: &str, is_single: bool) -> Result<f64, Odd> {
 /// An exact number that is none of the column's floats.
 #[cold]
 #[must_use]
-pub fn rounded() -> Odd {
-    Odd::with_hint(
+pub fn rounded() -> Misfit {
+    Misfit::with_hint(
         "a float would round it",
         "make the column one of decimals, or cast the data to floats first",
     )
@@ -212,7 +212,7 @@ pub fn rounded() -> Odd {
 
 /// Refuses a text of more than `most` characters.
 #[inline]
-pub fn characters(text: &str, most: usize) -> Result<(), Odd> {
+pub fn characters(text: &str, most: usize) -> Result<(), Misfit> {
     // As many bytes or fewer are as many characters or fewer.
     if text.len() <= most {
         return Ok(());
@@ -223,13 +223,13 @@ pub fn characters(text: &str, most: usize) -> Result<(), Odd> {
 
 /// Refuses more than `most` bytes.
 #[inline]
-pub fn bytes(count: usize, most: usize) -> Result<(), Odd> {
+pub fn bytes(count: usize, most: usize) -> Result<(), Misfit> {
     if count <= most { Ok(()) } else { Err(longer("value", count, "bytes", most)) }
 }
 
 #[cold]
-fn longer(what: &str, count: usize, unit: &str, most: usize) -> Odd {
-    Odd::with_hint(
+fn longer(what: &str, count: usize, unit: &str, most: usize) -> Misfit {
+    Misfit::with_hint(
         format!("the {what} has {count} {unit}, the column {most}"),
         format!("widen the column, or shorten the {what}"),
     )
@@ -238,39 +238,39 @@ fn longer(what: &str, count: usize, unit: &str, most: usize) -> Odd {
 /// A text that is not one of the `labels`.
 #[cold]
 #[must_use]
-pub fn no_label(labels: &[String]) -> Odd {
+pub fn no_label(labels: &[String]) -> Misfit {
     let known: Vec<&str> = labels.iter().take(20).map(String::as_str).collect();
-    Odd::with_hint("it is not a label of the column", format!("its labels are {}", known.join(", ")))
+    Misfit::with_hint("it is not a label of the column", format!("its labels are {}", known.join(", ")))
 }
 
 /// The text of a list or a struct as JSON, where the caller wants it `nested` so.
-pub fn document(item: &Item<'_>, field: &Field, nested: Nested) -> Result<String, Odd> {
+pub fn document(item: &Item<'_>, field: &Field, nested: Nested) -> Result<String, Misfit> {
     if nested == Nested::Json { json(item, field) } else { Err(unsuited(item)) }
 }
 
 /// A time in microseconds, which has no finer digit.
 #[inline]
-pub fn microseconds(value: i64, unit: TimeUnit) -> Result<i64, Odd> {
+pub fn microseconds(value: i64, unit: TimeUnit) -> Result<i64, Misfit> {
     longshore_values::microseconds(value, unit).ok_or_else(|| not_microseconds(unit))
 }
 
 #[cold]
-fn not_microseconds(unit: TimeUnit) -> Odd {
+fn not_microseconds(unit: TimeUnit) -> Misfit {
     match unit {
         TimeUnit::Nanosecond => {
-            Odd::with_hint("it is finer than a microsecond", "round the data to microseconds")
+            Misfit::with_hint("it is finer than a microsecond", "round the data to microseconds")
         }
-        _ => Odd::fault("it is beyond what 64 bits count in microseconds"),
+        _ => Misfit::fault("it is beyond what 64 bits count in microseconds"),
     }
 }
 
 /// Microseconds, of which the column keeps as many `digits` of a second's fraction.
 #[inline]
-pub fn in_digits(microseconds: i64, digits: u8) -> Result<i64, Odd> {
+pub fn in_digits(microseconds: i64, digits: u8) -> Result<i64, Misfit> {
     if microseconds % 10_i64.pow(u32::from(6 - digits.min(6))) == 0 {
         return Ok(microseconds);
     }
-    Err(Odd::with_hint(
+    Err(Misfit::with_hint(
         format!("the column has {digits} digits of a second's fraction"),
         "give the column six, or round the data",
     ))
@@ -278,21 +278,21 @@ pub fn in_digits(microseconds: i64, digits: u8) -> Result<i64, Odd> {
 
 /// The day of a timestamp at midnight, counted from 1970-01-01.
 #[inline]
-pub fn midnight(value: i64, unit: TimeUnit) -> Result<i64, Odd> {
+pub fn midnight(value: i64, unit: TimeUnit) -> Result<i64, Misfit> {
     whole_day(value, unit).ok_or_else(time_of_day)
 }
 
 #[cold]
-fn time_of_day() -> Odd {
-    Odd::with_hint("the column would drop the time of day", "make it one of timestamps, or the data dates")
+fn time_of_day() -> Misfit {
+    Misfit::with_hint("the column would drop the time of day", "make it one of timestamps, or the data dates")
 }
 
 /// A text that is not a date or a time of the column's: other forms mean what a server or its settings make of them.
 #[cold]
 #[must_use]
-pub fn not_iso(has_zone: bool) -> Odd {
+pub fn not_iso(has_zone: bool) -> Misfit {
     let zone = if has_zone { "+00:00, with a zone" } else { ", without a zone" };
-    Odd::with_hint(
+    Misfit::with_hint(
         "the text is not a date or time in the form of ISO 8601",
         format!("write 2026-01-31, 23:59:59.999999 or 2026-01-31 23:59:59.999999{zone}"),
     )
@@ -301,8 +301,8 @@ pub fn not_iso(has_zone: bool) -> Odd {
 /// A date or time that `database` does not have.
 #[cold]
 #[must_use]
-pub fn beyond(database: &str) -> Odd {
-    Odd::with_hint(
+pub fn beyond(database: &str) -> Misfit {
+    Misfit::with_hint(
         format!("it is beyond {database}'s dates and times"),
         "leave it out, or write it as text or a number",
     )

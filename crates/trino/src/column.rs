@@ -15,12 +15,12 @@ use arrow_buffer::{NullBufferBuilder, OffsetBuffer};
 use arrow_schema::{DataType, TimeUnit};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use longshore_values::{Odd as Value, decimal, text as texts};
+use longshore_values::{Misfit as Value, decimal, text as texts};
 use serde_json::value::RawValue;
 
 use crate::envelope::Entries;
 use crate::kind::Kind;
-use crate::temporal::{self, Odd};
+use crate::temporal::{self, Misfit};
 
 /// A fault of a value: what is wrong, and what to do.
 pub(crate) struct Fault {
@@ -53,10 +53,10 @@ enum Data {
     Bytes(BinaryBuilder),
     Uuid(FixedSizeBinaryBuilder),
     Date(PrimitiveBuilder<Date32Type>),
-    Time(PrimitiveBuilder<Int64Type>, TimeUnit, fn(&str, TimeUnit) -> Result<i64, Odd>),
+    Time(PrimitiveBuilder<Int64Type>, TimeUnit, fn(&str, TimeUnit) -> Result<i64, Misfit>),
     Interval(
         PrimitiveBuilder<IntervalMonthDayNanoType>,
-        fn(&str) -> Result<arrow_buffer::IntervalMonthDayNano, Odd>,
+        fn(&str) -> Result<arrow_buffer::IntervalMonthDayNano, Misfit>,
     ),
     List {
         offsets: Vec<i32>,
@@ -179,7 +179,7 @@ impl Column {
             Data::Real(values) => values.append_value(float(text)?),
             Data::Double(values) => values.append_value(float(text)?),
             Data::Decimal(values, kind) => {
-                values.append_value(kind.text(text.as_bytes()).map_err(|odd| fault(&odd))?);
+                values.append_value(kind.text(text.as_bytes()).map_err(|misfit| fault(&misfit))?);
             }
             Data::Text(values) => values.append_value(text),
             Data::Bytes(values) => {
@@ -187,14 +187,18 @@ impl Column {
                 values.append_value(bytes.map_err(|_| unlike("bytes that are not in base64"))?);
             }
             Data::Uuid(values) => {
-                let bytes = texts::uuid(text.as_bytes()).map_err(|odd| fault(&odd))?;
+                let bytes = texts::uuid(text.as_bytes()).map_err(|misfit| fault(&misfit))?;
                 values.append_value(bytes).map_err(|_| unlike("a UUID that is not sixteen bytes"))?;
             }
-            Data::Date(values) => values.append_value(temporal::date(text).map_err(|odd| told(&odd, text))?),
-            Data::Time(values, unit, read) => {
-                values.append_value(read(text, *unit).map_err(|odd| told(&odd, text))?);
+            Data::Date(values) => {
+                values.append_value(temporal::date(text).map_err(|misfit| told(&misfit, text))?);
             }
-            Data::Interval(values, read) => values.append_value(read(text).map_err(|odd| told(&odd, text))?),
+            Data::Time(values, unit, read) => {
+                values.append_value(read(text, *unit).map_err(|misfit| told(&misfit, text))?);
+            }
+            Data::Interval(values, read) => {
+                values.append_value(read(text).map_err(|misfit| told(&misfit, text))?);
+            }
             Data::List { .. } | Data::Map { .. } | Data::Row { .. } => {
                 // As a key of a map, such a value has a text that only the server can read.
                 return Err(Fault {
@@ -347,18 +351,18 @@ fn unlike(what: &str) -> Fault {
     Fault { what: format!("the server sent {what}"), hint: None }
 }
 
-fn fault(odd: &Value) -> Fault {
-    match odd {
+fn fault(misfit: &Value) -> Fault {
+    match misfit {
         Value::Fault(told) => Fault { what: told.0.to_string(), hint: None },
         Value::Null => unlike("a value that its type does not have"),
     }
 }
 
-fn told(odd: &Odd, text: &str) -> Fault {
-    match odd {
-        Odd::Broken => unlike("a date or a time that is not one"),
-        Odd::Range => Fault { what: format!("{text} is beyond what Arrow counts"), hint: Some(AS_TEXT) },
-        Odd::Zone => Fault {
+fn told(misfit: &Misfit, text: &str) -> Fault {
+    match misfit {
+        Misfit::Broken => unlike("a date or a time that is not one"),
+        Misfit::Range => Fault { what: format!("{text} is beyond what Arrow counts"), hint: Some(AS_TEXT) },
+        Misfit::Zone => Fault {
             what: format!("{text} has no offset, and the name of its zone may stand for two"),
             hint: Some(IN_UTC),
         },

@@ -12,7 +12,7 @@ use longshore_core::memory::{NoRoom, make_room};
 use simdutf8::basic::from_utf8;
 
 use crate::primitive::{Validity, fault, parsed, take_in_kind};
-use crate::{CellFault, Cells, Decoder, Odd};
+use crate::{CellFault, Cells, Decoder, Misfit};
 
 /// A column of text or bytes that the wire carries as they are.
 ///
@@ -159,7 +159,7 @@ pub struct Derived<T: ByteArrayType, F> {
 impl<T, F> Derived<T, F>
 where
     T: ByteArrayType,
-    F: FnMut(&[u8], &mut Vec<u8>) -> Result<(), Odd> + Send + 'static,
+    F: FnMut(&[u8], &mut Vec<u8>) -> Result<(), Misfit> + Send + 'static,
 {
     /// Such a column.
     pub fn boxed(append: F) -> Box<dyn Decoder> {
@@ -170,7 +170,7 @@ where
 impl<T, F> Decoder for Derived<T, F>
 where
     T: ByteArrayType,
-    F: FnMut(&[u8], &mut Vec<u8>) -> Result<(), Odd> + Send + 'static,
+    F: FnMut(&[u8], &mut Vec<u8>) -> Result<(), Misfit> + Send + 'static,
 {
     fn decode(&mut self, cells: Cells<'_>) -> Result<(), CellFault> {
         // What is appended is most likely no longer than twice the cell, as hexadecimal digits are.
@@ -180,8 +180,8 @@ where
         for (row, cell) in cells.iter().enumerate() {
             let start = values.len();
             let mut valid = cell.is_some();
-            if let Some(Err(odd)) = cell.map(|cell| (self.append)(cell, values)) {
-                if let Some(fault) = fault(row, odd) {
+            if let Some(Err(misfit)) = cell.map(|cell| (self.append)(cell, values)) {
+                if let Some(fault) = fault(row, misfit) {
                     return Err(fault);
                 }
                 values.truncate(start);
@@ -209,14 +209,14 @@ pub struct Fixed<const N: usize, F> {
     parse: F,
 }
 
-impl<const N: usize, F: FnMut(&[u8]) -> Result<[u8; N], Odd> + Send + 'static> Fixed<N, F> {
+impl<const N: usize, F: FnMut(&[u8]) -> Result<[u8; N], Misfit> + Send + 'static> Fixed<N, F> {
     /// Such a column.
     pub fn boxed(parse: F) -> Box<dyn Decoder> {
         Box::new(Self { values: Vec::new(), validity: Validity::default(), parse })
     }
 }
 
-impl<const N: usize, F: FnMut(&[u8]) -> Result<[u8; N], Odd> + Send + 'static> Decoder for Fixed<N, F> {
+impl<const N: usize, F: FnMut(&[u8]) -> Result<[u8; N], Misfit> + Send + 'static> Decoder for Fixed<N, F> {
     fn decode(&mut self, cells: Cells<'_>) -> Result<(), CellFault> {
         make_room(&mut self.values, N * cells.len())?;
         for (row, cell) in cells.iter().enumerate() {

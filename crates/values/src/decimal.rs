@@ -3,15 +3,15 @@
 use arrow_buffer::i256;
 use longshore_core::Unrepresentable;
 
-use crate::{Losses, Odd};
+use crate::{Losses, Misfit};
 
 /// NaN or infinity where a decimal is wanted.
 #[cold]
 #[must_use]
-pub fn special(value: f64, policy: Unrepresentable) -> Odd {
+pub fn special(value: f64, policy: Unrepresentable) -> Misfit {
     match policy {
-        Unrepresentable::Null => Odd::Null,
-        Unrepresentable::Error => Odd::with_hint(
+        Unrepresentable::Null => Misfit::Null,
+        Unrepresentable::Error => Misfit::with_hint(
             format!("{value} has no exact decimal"),
             "read it as NULL with options={\"numeric_nan\": \"null\"}, or as text with schema={\"<column>\": \"string\"}",
         ),
@@ -20,7 +20,7 @@ pub fn special(value: f64, policy: Unrepresentable) -> Odd {
 
 /// Why a value is not a decimal of the wanted type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Misfit {
+pub enum DecimalMisfit {
     /// It has too many decimals.
     Decimals,
     /// It has too many digits.
@@ -32,20 +32,20 @@ pub enum Misfit {
 /// The longest value that a fault shows in full.
 const SHOWN: usize = 60;
 
-impl Misfit {
+impl DecimalMisfit {
     /// The fault of `value`, which is not a `to`.
     #[cold]
     #[must_use]
-    pub fn of(self, value: &str, to: DecimalType) -> Odd {
+    pub fn of(self, value: &str, to: DecimalType) -> Misfit {
         let shown = value.get(..SHOWN).map_or_else(|| value.to_owned(), |start| format!("{start}..."));
         let DecimalType { precision, scale, .. } = to;
         match self {
-            Self::Damaged => Odd::fault("the server sent a damaged decimal"),
-            Self::Decimals => Odd::with_hint(
+            Self::Damaged => Misfit::fault("the server sent a damaged decimal"),
+            Self::Decimals => Misfit::with_hint(
                 format!("{shown} has more than {scale} decimals"),
                 "give the column a type that holds it, such as schema={\"<column>\": \"decimal256(76, 30)\"} or \"string\"",
             ),
-            Self::Digits => Odd::with_hint(
+            Self::Digits => Misfit::with_hint(
                 format!("{shown} has more digits than decimal({precision}, {scale}) holds"),
                 "give the column a wider type, such as schema={\"<column>\": \"decimal256(76, 10)\"}; where the frame has none, \"string\"",
             ),
@@ -56,8 +56,8 @@ impl Misfit {
 /// A value that no double can hold.
 #[cold]
 #[must_use]
-pub fn beyond_double() -> Odd {
-    Odd::with_hint(
+pub fn beyond_double() -> Misfit {
+    Misfit::with_hint(
         "the value is beyond the largest double",
         "ask for text: schema={\"<column>\": \"string\"}",
     )
@@ -147,7 +147,7 @@ pub struct DecimalType {
 
 impl DecimalType {
     /// The text cell as this decimal's integer: `-12.50`, `1e+3`, `NaN`.
-    pub fn text<M: Mantissa>(self, cell: &[u8]) -> Result<M, Odd> {
+    pub fn text<M: Mantissa>(self, cell: &[u8]) -> Result<M, Misfit> {
         if let Some(short) = self.short(cell) {
             return Ok(M::small(short));
         }
@@ -155,8 +155,9 @@ impl DecimalType {
         let decimal = Text::parse(text).ok_or_else(|| not_a_number(text, self.numeric_nan))?;
         let mut mantissa = M::ZERO;
         for digit in decimal.digits() {
-            mantissa =
-                mantissa.times_plus(10, i32::from(digit)).ok_or_else(|| Misfit::Digits.of(text, self))?;
+            mantissa = mantissa
+                .times_plus(10, i32::from(digit))
+                .ok_or_else(|| DecimalMisfit::Digits.of(text, self))?;
         }
         let mantissa = rescale(mantissa, decimal.decimals, self).map_err(|misfit| misfit.of(text, self))?;
         Ok(if decimal.negative { mantissa.negated() } else { mantissa })
@@ -218,19 +219,19 @@ const POWERS_OF_TEN: [u64; 19] = {
 
 /// Brings an integer with `decimals` decimal places to the type's scale.
 #[inline]
-pub fn rescale<M: Mantissa>(mantissa: M, decimals: i32, to: DecimalType) -> Result<M, Misfit> {
+pub fn rescale<M: Mantissa>(mantissa: M, decimals: i32, to: DecimalType) -> Result<M, DecimalMisfit> {
     let shift = i32::from(to.scale) - decimals;
     let scaled = if shift < 0 {
-        mantissa.shorten(shift.unsigned_abs()).ok_or(Misfit::Decimals)?
+        mantissa.shorten(shift.unsigned_abs()).ok_or(DecimalMisfit::Decimals)?
     } else {
         let mut scaled = mantissa;
         // More steps than digits exist would only multiply a zero.
         for _ in 0..shift.min(80) {
-            scaled = scaled.times_plus(10, 0).ok_or(Misfit::Digits)?;
+            scaled = scaled.times_plus(10, 0).ok_or(DecimalMisfit::Digits)?;
         }
         scaled
     };
-    if scaled.fits(to.precision) { Ok(scaled) } else { Err(Misfit::Digits) }
+    if scaled.fits(to.precision) { Ok(scaled) } else { Err(DecimalMisfit::Digits) }
 }
 
 /// `mantissa / 10^decimals` where both are doubles without rounding, so that the division rounds once.
@@ -283,7 +284,7 @@ pub fn comes_back(text: &str, value: f64) -> bool {
 }
 
 /// The double nearest to a numeric's text.
-pub fn text_double(cell: &[u8], policy: Unrepresentable, losses: &mut Losses) -> Result<f64, Odd> {
+pub fn text_double(cell: &[u8], policy: Unrepresentable, losses: &mut Losses) -> Result<f64, Misfit> {
     if let Some((value, comes_back)) = short_double(cell)
         && (comes_back || !losses.looks())
     {
@@ -309,7 +310,7 @@ fn short_double(cell: &[u8]) -> Option<(f64, bool)> {
 }
 
 /// Faults a numeric's text that is not a decimal; NaN and infinity as the caller wants them.
-pub fn text_decimal(cell: &[u8], policy: Unrepresentable) -> Result<(), Odd> {
+pub fn text_decimal(cell: &[u8], policy: Unrepresentable) -> Result<(), Misfit> {
     let text = std::str::from_utf8(cell).unwrap_or_default();
     Text::parse(text).map(|_| ()).ok_or_else(|| not_a_number(text, policy))
 }
@@ -324,12 +325,12 @@ pub fn is_same_number(a: &str, b: &str) -> bool {
 }
 
 #[cold]
-fn not_a_number(text: &str, policy: Unrepresentable) -> Odd {
+fn not_a_number(text: &str, policy: Unrepresentable) -> Misfit {
     match text {
         "NaN" => special(f64::NAN, policy),
         "Infinity" => special(f64::INFINITY, policy),
         "-Infinity" => special(f64::NEG_INFINITY, policy),
-        _ => Odd::fault(format!("{text:?} is not a number")),
+        _ => Misfit::fault(format!("{text:?} is not a number")),
     }
 }
 
@@ -454,7 +455,7 @@ mod tests {
         assert_eq!(decimal(10, 2).text::<i128>(b"1e+3"), Ok(100_000));
         assert_eq!(decimal(10, 2).text::<i128>(b"1.5000"), Ok(150));
         for bad in ["", "-", ".", "1.005", "abc", "1e99999999999", "NaN"] {
-            assert!(matches!(decimal(10, 2).text::<i128>(bad.as_bytes()), Err(Odd::Fault(_))), "{bad}");
+            assert!(matches!(decimal(10, 2).text::<i128>(bad.as_bytes()), Err(Misfit::Fault(_))), "{bad}");
         }
     }
 
@@ -500,8 +501,8 @@ mod tests {
     fn doubles_are_the_nearest_or_a_fault() {
         let mut losses = Losses::default();
         assert_eq!(text_double(b"0.1", Unrepresentable::Error, &mut losses), Ok(0.1));
-        assert!(matches!(text_double(b"1e400", Unrepresentable::Null, &mut losses), Err(Odd::Fault(_))));
-        assert_eq!(text_double(b"NaN", Unrepresentable::Null, &mut losses), Err(Odd::Null));
+        assert!(matches!(text_double(b"1e400", Unrepresentable::Null, &mut losses), Err(Misfit::Fault(_))));
+        assert_eq!(text_double(b"NaN", Unrepresentable::Null, &mut losses), Err(Misfit::Null));
     }
 
     #[test]

@@ -10,14 +10,14 @@ use crate::Cells;
 
 /// A cell that its decoder cannot represent.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Odd {
+pub enum Misfit {
     /// The caller's options make it NULL.
     Null,
     /// The text of what is wrong with it, and what the caller can do.
     Fault(Box<(Cow<'static, str>, Option<Cow<'static, str>>)>),
 }
 
-impl Odd {
+impl Misfit {
     /// A fault without a remedy of its own.
     #[cold]
     pub fn fault(what: impl Into<Cow<'static, str>>) -> Self {
@@ -32,7 +32,7 @@ impl Odd {
 }
 
 /// The words of an error that has no place yet.
-impl From<Error> for Odd {
+impl From<Error> for Misfit {
     fn from(error: Error) -> Self {
         match error.hint() {
             Some(hint) => Self::with_hint(error.message().to_owned(), hint.to_owned()),

@@ -8,17 +8,17 @@ use longshore_core::EXTENSION;
 use serde_json::{Map, Number, Value};
 
 use crate::{
-    Item, Items, Odd, microseconds, push_clock, push_date, push_number, push_period, push_timestamp, uuid,
+    Item, Items, Misfit, microseconds, push_clock, push_date, push_number, push_period, push_timestamp, uuid,
 };
 
 const DAY: i64 = 86_400_000_000;
 
 /// The text of the document of `item`, which is a value of `field`. Exact, or a fault.
-pub fn json(item: &Item<'_>, field: &Field) -> Result<String, Odd> {
+pub fn json(item: &Item<'_>, field: &Field) -> Result<String, Misfit> {
     document(item, field).map(|document| document.to_string())
 }
 
-fn document(item: &Item<'_>, field: &Field) -> Result<Value, Odd> {
+fn document(item: &Item<'_>, field: &Field) -> Result<Value, Misfit> {
     Ok(match item {
         Item::Null => Value::Null,
         Item::Bool(value) => Value::Bool(*value),
@@ -30,7 +30,7 @@ fn document(item: &Item<'_>, field: &Field) -> Result<Value, Odd> {
         Item::Decimal(..) | Item::WideDecimal(..) => decimal(item),
         Item::Text(value) if is_json(field) => embedded(value)?,
         Item::Text(value) => Value::String((*value).to_owned()),
-        Item::Bytes(_) => return Err(Odd::with_hint("JSON has no bytes", "encode them as text")),
+        Item::Bytes(_) => return Err(Misfit::with_hint("JSON has no bytes", "encode them as text")),
         Item::Uuid(value) => Value::String(uuid(value)),
         Item::Date(days) => temporal(|text| push_date(text, i64::from(*days)))?,
         Item::Time(value, unit) => temporal(|text| {
@@ -50,17 +50,17 @@ fn document(item: &Item<'_>, field: &Field) -> Result<Value, Odd> {
         }
         Item::List(values) => {
             let field = element(field, values);
-            let items = Items::new(values, &field).map_err(Odd::from)?;
+            let items = Items::new(values, &field).map_err(Misfit::from)?;
             let each = (0..values.len()).map(|row| document(&items.get(row), &field));
             Value::Array(each.collect::<Result<_, _>>()?)
         }
         Item::Row(array, row) => {
             let mut members = Map::new();
             for (field, column) in array.fields().iter().zip(array.columns()) {
-                let items = Items::new(column, field).map_err(Odd::from)?;
+                let items = Items::new(column, field).map_err(Misfit::from)?;
                 let member = document(&items.get(*row), field)?;
                 if members.insert(field.name().clone(), member).is_some() {
-                    return Err(Odd::with_hint(
+                    return Err(Misfit::with_hint(
                         format!("the struct has two fields named {:?}", field.name()),
                         "rename one",
                     ));
@@ -107,9 +107,9 @@ fn is_json(field: &Field) -> bool {
 }
 
 /// A document within a document.
-fn embedded(text: &str) -> Result<Value, Odd> {
+fn embedded(text: &str) -> Result<Value, Misfit> {
     serde_json::from_str(text).map_err(|error| {
-        Odd::with_hint(format!("the text is not JSON: {error}"), "mend it, or write it as plain text")
+        Misfit::with_hint(format!("the text is not JSON: {error}"), "mend it, or write it as plain text")
     })
 }
 
@@ -120,19 +120,19 @@ fn decimal(item: &Item<'_>) -> Value {
 }
 
 /// A float of 32 bits has a shorter text, which reads back as the same.
-fn number(value: f64, short: &str) -> Result<Value, Odd> {
+fn number(value: f64, short: &str) -> Result<Value, Misfit> {
     let value = short.parse().unwrap_or(value);
     Number::from_f64(value).map(Value::Number).ok_or_else(|| {
-        Odd::with_hint("JSON has no NaN and no infinity", "replace them, or write a table of floats")
+        Misfit::with_hint("JSON has no NaN and no infinity", "replace them, or write a table of floats")
     })
 }
 
-fn temporal(write: impl Fn(&mut String) -> bool) -> Result<Value, Odd> {
+fn temporal(write: impl Fn(&mut String) -> bool) -> Result<Value, Misfit> {
     let mut text = String::new();
     if write(&mut text) {
         return Ok(Value::String(text));
     }
-    Err(Odd::with_hint(
+    Err(Misfit::with_hint(
         "JSON's texts of dates have years of four digits, and times are those of a day",
         "convert it",
     ))

@@ -14,8 +14,8 @@ mod item;
 mod items;
 mod json;
 mod losses;
-pub mod odds;
 mod parameters;
+pub mod policies;
 mod primitive;
 pub mod text;
 
@@ -23,7 +23,7 @@ pub use assembly::{Assembly, ReadColumn};
 pub use bytes::{Derived, Fixed, Plain, bytes, large_bytes, large_text, strings, text};
 pub use calendar::{push_clock, push_date, push_timestamp};
 pub use cell::{Cells, Span, Spans};
-pub use decoder::{CellFault, Decoder, Odd};
+pub use decoder::{CellFault, Decoder, Misfit};
 pub use fault::Fault;
 pub use item::{Item, microseconds, per_second, push_number, push_period, uuid, whole_day};
 pub use items::{Items, Uniform};

@@ -9,7 +9,7 @@ use arrow_schema::DataType;
 use longshore_core::Kind;
 use longshore_core::memory::make_room;
 
-use crate::{CellFault, Cells, Decoder, Odd};
+use crate::{CellFault, Cells, Decoder, Misfit};
 
 /// Which rows hold a value; costs nothing until the first NULL.
 #[derive(Debug)]
@@ -46,13 +46,13 @@ pub(crate) fn take_in_kind<T>(values: &mut Vec<T>) -> Vec<T> {
     std::mem::replace(values, next)
 }
 
-/// The fault of `row`, whose cell is `odd`; `None` where the caller's options make it NULL.
+/// The fault of `row`, whose cell is a misfit; `None` where the caller's options make it NULL.
 #[cold]
 #[must_use]
-pub fn fault(row: usize, odd: Odd) -> Option<CellFault> {
-    match odd {
-        Odd::Null => None,
-        Odd::Fault(text) => {
+pub fn fault(row: usize, misfit: Misfit) -> Option<CellFault> {
+    match misfit {
+        Misfit::Null => None,
+        Misfit::Fault(text) => {
             let (what, hint) = *text;
             Some(CellFault { row, what, hint, kind: Kind::Data })
         }
@@ -64,11 +64,11 @@ pub fn fault(row: usize, odd: Odd) -> Option<CellFault> {
 pub fn parsed<T>(
     row: usize,
     cell: Option<&[u8]>,
-    parse: &mut impl FnMut(&[u8]) -> Result<T, Odd>,
+    parse: &mut impl FnMut(&[u8]) -> Result<T, Misfit>,
 ) -> Result<Option<T>, CellFault> {
     match cell.map(parse).transpose() {
         Ok(value) => Ok(value),
-        Err(odd) => fault(row, odd).map_or(Ok(None), Err),
+        Err(misfit) => fault(row, misfit).map_or(Ok(None), Err),
     }
 }
 
@@ -83,15 +83,15 @@ pub struct Primitive<T: ArrowPrimitiveType, F> {
 impl<T, F> Primitive<T, F>
 where
     T: ArrowPrimitiveType,
-    F: FnMut(&[u8]) -> Result<T::Native, Odd> + Send + 'static,
+    F: FnMut(&[u8]) -> Result<T::Native, Misfit> + Send + 'static,
 {
     /// A column of Arrow type `data_type`, which is `T` with a time zone or a scale.
     pub fn boxed(data_type: DataType, parse: F) -> Box<dyn Decoder> {
         Box::new(Self { data_type, values: Vec::new(), validity: Validity::default(), parse })
     }
 
-    /// Reads cells that hold no NULL; stops at the first odd one.
-    fn decode_values(&mut self, cells: Cells<'_>) -> Result<(), Odd> {
+    /// Reads cells that hold no NULL; stops at the first misfit.
+    fn decode_values(&mut self, cells: Cells<'_>) -> Result<(), Misfit> {
         for cell in cells.values() {
             self.values.push((self.parse)(cell)?);
         }
@@ -111,7 +111,7 @@ where
 impl<T, F> Decoder for Primitive<T, F>
 where
     T: ArrowPrimitiveType,
-    F: FnMut(&[u8]) -> Result<T::Native, Odd> + Send + 'static,
+    F: FnMut(&[u8]) -> Result<T::Native, Misfit> + Send + 'static,
 {
     fn decode(&mut self, cells: Cells<'_>) -> Result<(), CellFault> {
         let before = self.values.len();
@@ -143,14 +143,14 @@ pub struct Booleans<F> {
     parse: F,
 }
 
-impl<F: FnMut(&[u8]) -> Result<bool, Odd> + Send + 'static> Booleans<F> {
+impl<F: FnMut(&[u8]) -> Result<bool, Misfit> + Send + 'static> Booleans<F> {
     /// Such a column.
     pub fn boxed(parse: F) -> Box<dyn Decoder> {
         Box::new(Self { values: BooleanBufferBuilder::new(0), validity: Validity::default(), parse })
     }
 }
 
-impl<F: FnMut(&[u8]) -> Result<bool, Odd> + Send + 'static> Decoder for Booleans<F> {
+impl<F: FnMut(&[u8]) -> Result<bool, Misfit> + Send + 'static> Decoder for Booleans<F> {
     fn decode(&mut self, cells: Cells<'_>) -> Result<(), CellFault> {
         for (row, cell) in cells.iter().enumerate() {
             let value = parsed(row, cell, &mut self.parse)?;

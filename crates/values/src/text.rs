@@ -13,20 +13,20 @@ use longshore_core::Unrepresentable;
 
 use crate::calendar::{push_clock, timestamp_text};
 use crate::decimal::DecimalType;
-use crate::odds::out_of_range;
+use crate::policies::out_of_range;
 use crate::primitive::Primitive;
-use crate::{Decoder, Losses, Odd, decimal};
+use crate::{Decoder, Losses, Misfit, decimal};
 
 /// The cell as text, and a fault that says what was wanted of it.
-pub fn utf8(cell: &[u8]) -> Result<&str, Odd> {
-    std::str::from_utf8(cell).map_err(|_| Odd::fault("the text is not valid UTF-8"))
+pub fn utf8(cell: &[u8]) -> Result<&str, Misfit> {
+    std::str::from_utf8(cell).map_err(|_| Misfit::fault("the text is not valid UTF-8"))
 }
 
 /// The fault of a `text` that is not `what`.
 #[cold]
 #[must_use]
-pub fn not(what: &str, text: &str) -> Odd {
-    Odd::fault(format!("{text:?} is not {what}"))
+pub fn not(what: &str, text: &str) -> Misfit {
+    Misfit::fault(format!("{text:?} is not {what}"))
 }
 
 /// Integers, and numbers whose decimals are all zero.
@@ -43,7 +43,7 @@ where
         };
         let value: i128 = digits.parse().map_err(|_| not("an integer", text))?;
         T::Native::try_from(value).map_err(|_| {
-            Odd::with_hint(
+            Misfit::with_hint(
                 format!("{text} does not fit {}", T::DATA_TYPE),
                 "ask for a wider type: schema={\"<column>\": \"int64\"}",
             )
@@ -122,21 +122,21 @@ fn is_named(text: &str) -> bool {
 }
 
 /// float4's text is the shortest that gives the same float back.
-pub fn shortest_float(cell: &[u8]) -> Result<f32, Odd> {
+pub fn shortest_float(cell: &[u8]) -> Result<f32, Misfit> {
     let text = utf8(cell)?;
     let value: f32 = text.parse().map_err(|_| not("a number", text))?;
     if value.is_finite() || is_named(text) { Ok(value) } else { Err(no_float32(text)) }
 }
 
 /// float8's text is the shortest that gives the same double back.
-pub fn shortest_double(cell: &[u8]) -> Result<f64, Odd> {
+pub fn shortest_double(cell: &[u8]) -> Result<f64, Misfit> {
     let text = utf8(cell)?;
     let value: f64 = text.parse().map_err(|_| not("a number", text))?;
     if value.is_finite() || is_named(text) { Ok(value) } else { Err(decimal::beyond_double()) }
 }
 
 /// The float that is the same number as a float8.
-pub fn narrowed(cell: &[u8]) -> Result<f32, Odd> {
+pub fn narrowed(cell: &[u8]) -> Result<f32, Misfit> {
     let value = shortest_double(cell)?;
     #[allow(clippy::cast_possible_truncation)] // what is lost is seen in the next line
     let float = value as f32;
@@ -147,7 +147,7 @@ pub fn narrowed(cell: &[u8]) -> Result<f32, Odd> {
 }
 
 /// The float that is the very number that the text spells.
-pub fn exact_float(cell: &[u8]) -> Result<f32, Odd> {
+pub fn exact_float(cell: &[u8]) -> Result<f32, Misfit> {
     let text = utf8(cell)?;
     let value = shortest_float(cell)?;
     // 149 decimals spell every float32 in full.
@@ -158,21 +158,21 @@ pub fn exact_float(cell: &[u8]) -> Result<f32, Odd> {
 }
 
 #[cold]
-fn no_float32(text: &str) -> Odd {
-    Odd::with_hint(
+fn no_float32(text: &str) -> Misfit {
+    Misfit::with_hint(
         format!("{text} has no exact float32"),
         "ask for a wider type: schema={\"<column>\": \"float64\"}",
     )
 }
 
 /// The nearest double; but an integer, written out, that a double would round is a fault.
-pub fn double(cell: &[u8]) -> Result<f64, Odd> {
+pub fn double(cell: &[u8]) -> Result<f64, Misfit> {
     let text = utf8(cell)?;
     let value = shortest_double(cell)?;
     if !is_whole(text) || decimal::is_same_number(text, &format!("{value:.0}")) {
         return Ok(value);
     }
-    Err(Odd::with_hint(
+    Err(Misfit::with_hint(
         format!("{text} has no exact float64"),
         "ask for an exact type: schema={\"<column>\": \"decimal128(38, 0)\"}",
     ))
@@ -186,7 +186,7 @@ fn is_whole(text: &str) -> bool {
 }
 
 /// A UUID's sixteen bytes, from its digits with hyphens or without.
-pub fn uuid(cell: &[u8]) -> Result<[u8; 16], Odd> {
+pub fn uuid(cell: &[u8]) -> Result<[u8; 16], Misfit> {
     let digits: Vec<u8> = cell.iter().copied().filter(|byte| *byte != b'-').collect();
     unhex(&digits).and_then(|bytes| bytes.try_into().ok()).map_or_else(|| Err(not("a UUID", utf8(cell)?)), Ok)
 }
@@ -216,7 +216,7 @@ pub fn timestamps<F>(
     mut read: F,
 ) -> Box<dyn Decoder>
 where
-    F: FnMut(&[u8]) -> Result<i64, Odd> + Send + 'static,
+    F: FnMut(&[u8]) -> Result<i64, Misfit> + Send + 'static,
 {
     match unit {
         TimeUnit::Microsecond => Primitive::<TimestampMicrosecondType, _>::boxed(arrow, read),
@@ -236,13 +236,13 @@ where
 /// A column of times of day or spans `arrow`, each of whose cells `read` gives in microseconds; `None` for any other type.
 pub fn times<F>(arrow: &DataType, mut read: F) -> Option<Box<dyn Decoder>>
 where
-    F: FnMut(&[u8]) -> Result<i64, Odd> + Send + 'static,
+    F: FnMut(&[u8]) -> Result<i64, Misfit> + Send + 'static,
 {
     let as_is = arrow.clone();
     let finer = |microseconds: i64| {
         microseconds
             .checked_mul(1000)
-            .ok_or_else(|| Odd::fault("the span is beyond what nanoseconds can count"))
+            .ok_or_else(|| Misfit::fault("the span is beyond what nanoseconds can count"))
     };
     Some(match arrow {
         DataType::Time64(TimeUnit::Microsecond) => Primitive::<Time64MicrosecondType, _>::boxed(as_is, read),
@@ -277,9 +277,9 @@ fn clock_text(microseconds: i64) -> String {
 
 /// A timestamp that nanoseconds cannot count.
 #[cold]
-fn beyond(microseconds: i64, policy: Unrepresentable) -> Odd {
+fn beyond(microseconds: i64, policy: Unrepresentable) -> Misfit {
     match policy {
-        Unrepresentable::Error => Odd::with_hint(
+        Unrepresentable::Error => Misfit::with_hint(
             format!("{} is beyond what nanoseconds can count", timestamp_text(microseconds)),
             "ask for microseconds: schema={\"<column>\": \"timestamp[us]\"}",
         ),
@@ -288,11 +288,11 @@ fn beyond(microseconds: i64, policy: Unrepresentable) -> Odd {
 }
 
 /// `microseconds` in a coarser unit, where nothing is lost.
-fn whole(microseconds: i64, unit: i64, shown: fn(i64) -> String) -> Result<i64, Odd> {
+fn whole(microseconds: i64, unit: i64, shown: fn(i64) -> String) -> Result<i64, Misfit> {
     if microseconds % unit == 0 {
         return Ok(microseconds / unit);
     }
-    Err(Odd::with_hint(
+    Err(Misfit::with_hint(
         format!("{} has a finer fraction than the wanted type", shown(microseconds)),
         "ask for microseconds, such as schema={\"<column>\": \"timestamp[us]\"}",
     ))

@@ -4,7 +4,7 @@ import datetime as dt
 
 import pyarrow as pa
 
-from tests.conformance.case import Case, Odd
+from tests.conformance.case import Case, Misfit
 
 DATES = {
     "'1970-01-01'": 0,
@@ -22,9 +22,9 @@ CASES = (
         type="date",
         arrow=pa.date32(),
         cells=DATES,
-        odd=(
-            Odd(sql="'infinity'", says="infinity has no Arrow value", option="infinity"),
-            Odd(sql="'-infinity'", says="infinity has no Arrow value", option="infinity"),
+        misfits=(
+            Misfit(sql="'infinity'", says="infinity has no Arrow value", option="infinity"),
+            Misfit(sql="'-infinity'", says="infinity has no Arrow value", option="infinity"),
         ),
     ),
 )

@@ -4,7 +4,7 @@ import struct
 
 import pyarrow as pa
 
-from tests.conformance.case import Case, Odd
+from tests.conformance.case import Case, Misfit
 
 
 def wkb(kind: int, *parts: float) -> bytes:
@@ -81,7 +81,7 @@ CASES = (
             "'GEOMETRYCOLLECTION M (POINT M (1 2 3))'": wkb(2007, 1) + wkb(2001, 1.0, 2.0, 3.0),
             "'MULTIPOINT EMPTY'": wkb(4, 0),
         },
-        odd=(Odd(sql="'SRID=3857;POINT(1 2)'", says="SRID is 3857"),),
+        misfits=(Misfit(sql="'SRID=3857;POINT(1 2)'", says="SRID is 3857"),),
         extension="geoarrow.wkb",
         needs=("postgis",),
     ),
@@ -89,7 +89,7 @@ CASES = (
         type="geography",
         arrow=pa.binary(),
         cells={"'POINT(1 2)'": wkb(1, 1.0, 2.0)},
-        odd=(Odd(sql="'SRID=4267;POINT(1 2)'", says="SRID is 4267"),),
+        misfits=(Misfit(sql="'SRID=4267;POINT(1 2)'", says="SRID is 4267"),),
         extension="geoarrow.wkb",
         needs=("postgis",),
     ),

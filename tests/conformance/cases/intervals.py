@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from tests.conformance.case import Case, Odd
+from tests.conformance.case import Case, Misfit
 
 CASES = (
     Case(
@@ -17,15 +17,15 @@ CASES = (
             "'-178000000 years'": (-178_000_000 * 12, 0, 0),
             "'100000 hours'": (0, 0, 360_000_000_000_000_000),
         },
-        odd=(Odd(sql="'3000000 hours'", says="beyond what Arrow's type holds", option="infinity"),),
+        misfits=(Misfit(sql="'3000000 hours'", says="beyond what Arrow's type holds", option="infinity"),),
     ),
     Case(
         type="interval",
         arrow=pa.month_day_nano_interval(),
         cells={"'1 day'": (0, 1, 0)},
-        odd=(
-            Odd(sql="'infinity'", says="infinity has no Arrow value", option="infinity"),
-            Odd(sql="'-infinity'", says="infinity has no Arrow value", option="infinity"),
+        misfits=(
+            Misfit(sql="'infinity'", says="infinity has no Arrow value", option="infinity"),
+            Misfit(sql="'-infinity'", says="infinity has no Arrow value", option="infinity"),
         ),
         since=17,
         shown="",

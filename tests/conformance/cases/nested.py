@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import pyarrow as pa
 
-from tests.conformance.case import Case, Odd
+from tests.conformance.case import Case, Misfit
 from tests.conformance.cases.composites import PAIR, PAIR_TYPE
 
 UNDECLARED = "an array of 2 dimensions where the column's type has 1"
@@ -15,9 +15,9 @@ CASES = (
         type="date[]",
         arrow=pa.list_(pa.date32()),
         cells={"ARRAY['2023-01-01'::date, NULL]": [dt.date(2023, 1, 1), None], "'{}'": [], "'{NULL}'": [None]},
-        odd=(
-            Odd(sql="ARRAY[['2023-01-01'::date]]", says=UNDECLARED),
-            Odd(sql="ARRAY['infinity'::date]", says="infinity"),
+        misfits=(
+            Misfit(sql="ARRAY[['2023-01-01'::date]]", says=UNDECLARED),
+            Misfit(sql="ARRAY['infinity'::date]", says="infinity"),
         ),
         shown="T[]",
     ),
@@ -29,7 +29,7 @@ CASES = (
             "'{}'": [],
             "'{{5}}'": [[5]],
         },
-        odd=(Odd(sql="'{1,2}'", says="an array of 1 dimensions where the column's type has 2"),),
+        misfits=(Misfit(sql="'{1,2}'", says="an array of 1 dimensions where the column's type has 2"),),
         native="int4[]",
         shown="T[][]",
     ),
@@ -47,7 +47,7 @@ CASES = (
         type="numeric[]",
         arrow=pa.list_(pa.decimal128(38, 2)),
         cells={"'{1.25,NULL}'": [Decimal("1.25"), None], "'{3}'": [Decimal("3.00")]},
-        odd=(Odd(sql="'{NaN}'", says="NaN has no exact decimal", option=None),),
+        misfits=(Misfit(sql="'{NaN}'", says="NaN has no exact decimal", option=None),),
         shown="",
     ),
     Case(

@@ -4,12 +4,12 @@ from decimal import Decimal
 
 import pyarrow as pa
 
-from tests.conformance.case import Case, Odd
+from tests.conformance.case import Case, Misfit
 
 NOT_FINITE = (
-    Odd(sql="'NaN'", says="NaN has no exact decimal", option="numeric_nan"),
-    Odd(sql="'Infinity'", says="inf has no exact decimal", option="numeric_nan"),
-    Odd(sql="'-Infinity'", says="-inf has no exact decimal", option="numeric_nan"),
+    Misfit(sql="'NaN'", says="NaN has no exact decimal", option="numeric_nan"),
+    Misfit(sql="'Infinity'", says="inf has no exact decimal", option="numeric_nan"),
+    Misfit(sql="'-Infinity'", says="-inf has no exact decimal", option="numeric_nan"),
 )
 TINY = "'1e-1000'"
 
@@ -23,7 +23,7 @@ CASES = (
             "'-99999999.99'": Decimal("-99999999.99"),
             "99999999.99": Decimal("99999999.99"),
         },
-        odd=NOT_FINITE[:1],
+        misfits=NOT_FINITE[:1],
     ),
     Case(
         type="numeric(29,9)",
@@ -87,7 +87,11 @@ CASES = (
             "12345678901234567890.123456789": Decimal("12345678901234567890.123456789"),
             "'1e3'": Decimal("1000.000000000"),
         },
-        odd=(*NOT_FINITE, Odd(sql=TINY, says="1000 after it"), Odd(sql="'1e77'", says="78 digits before the point")),
+        misfits=(
+            *NOT_FINITE,
+            Misfit(sql=TINY, says="1000 after it"),
+            Misfit(sql="'1e77'", says="78 digits before the point"),
+        ),
         shown="numeric",
     ),
     Case(

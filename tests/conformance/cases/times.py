@@ -4,7 +4,7 @@ import datetime as dt
 
 import pyarrow as pa
 
-from tests.conformance.case import Case, Odd
+from tests.conformance.case import Case, Misfit
 
 CASES = (
     Case(
@@ -16,7 +16,7 @@ CASES = (
             "'23:59:59.999999'": dt.time(23, 59, 59, 999_999),
             "'00:00:00.000001'": dt.time(0, 0, 0, 1),
         },
-        odd=(Odd(sql="'24:00'", says="24:00 has no Arrow value", option="time_24"),),
+        misfits=(Misfit(sql="'24:00'", says="24:00 has no Arrow value", option="time_24"),),
     ),
     Case(
         type="timetz",

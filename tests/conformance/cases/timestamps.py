@@ -4,16 +4,16 @@ import datetime as dt
 
 import pyarrow as pa
 
-from tests.conformance.case import Case, Odd
+from tests.conformance.case import Case, Misfit
 
 LAST = 9_224_318_015_999_999_999 - 946_684_800_000_000
 #: The last microsecond of the year 294246, and what Arrow's 64 bits hold after it.
 ARROW_LAST = 2**63 - 1
-ODD = (
-    Odd(sql="'infinity'", says="infinity has no Arrow value", option="infinity"),
-    Odd(sql="'-infinity'", says="infinity has no Arrow value", option="infinity"),
+MISFITS = (
+    Misfit(sql="'infinity'", says="infinity has no Arrow value", option="infinity"),
+    Misfit(sql="'-infinity'", says="infinity has no Arrow value", option="infinity"),
     # PostgreSQL counts from 2000, Arrow from 1970: its last thirty years are beyond Arrow's 64 bits.
-    Odd(sql="'294276-12-31 23:59:59.999999'", says="beyond what Arrow's type holds", option="infinity"),
+    Misfit(sql="'294276-12-31 23:59:59.999999'", says="beyond what Arrow's type holds", option="infinity"),
 )
 
 CASES = (
@@ -31,7 +31,10 @@ CASES = (
             "'2024-03-31 02:30'": dt.datetime(2024, 3, 31, 2, 30),  # noqa: DTZ001
             "'294247-01-10 04:00:54.775807'": ARROW_LAST,
         },
-        odd=(*ODD, Odd(sql="'294247-01-10 04:00:54.775808'", says="beyond what Arrow's type holds", option="infinity")),
+        misfits=(
+            *MISFITS,
+            Misfit(sql="'294247-01-10 04:00:54.775808'", says="beyond what Arrow's type holds", option="infinity"),
+        ),
     ),
     Case(
         type="timestamptz",
@@ -44,6 +47,6 @@ CASES = (
             "'1900-01-01 00:00:00+00'": dt.datetime(1900, 1, 1, tzinfo=dt.UTC),
             "'4714-11-24 00:00:00+00 BC'": -210_866_803_200_000_000,
         },
-        odd=ODD,
+        misfits=MISFITS,
     ),
 )

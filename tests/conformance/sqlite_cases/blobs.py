@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from tests.conformance.case import Odd
+from tests.conformance.case import Misfit
 from tests.conformance.sqlite_cases.case import SQLiteCase, Wanted, Widened
 
 CELLS = {"x''": b"", "x'00ff'": b"\x00\xff", "zeroblob(3)": b"\0\0\0"}
@@ -13,7 +13,7 @@ CASES = (
         type="BLOB",
         arrow=pa.binary(),
         cells=CELLS,
-        odd=(Odd(sql="'a'", says="TEXT"),),
+        misfits=(Misfit(sql="'a'", says="TEXT"),),
         widened=(
             Widened(cells={"'a'": "a"}, arrow=pa.string()),
             Widened(cells={"1": 1}, arrow=pa.int64()),

@@ -27,7 +27,7 @@ class Wanted:
 
 @dataclass(frozen=True, kw_only=True)
 class SQLiteCase(Case):
-    """One declared type, and what a column of it becomes; an `Odd` cell is one that no type of the others holds."""
+    """One declared type, and what a column of it becomes; a `Misfit` cell is one that no type of the others holds."""
 
     #: The type of a column without values, where values tell another: what a stream has, which cannot look ahead.
     empty: pa.DataType | None = None

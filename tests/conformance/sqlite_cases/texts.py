@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import pyarrow as pa
 
-from tests.conformance.case import Odd
+from tests.conformance.case import Misfit
 from tests.conformance.sqlite_cases.case import SQLiteCase, Wanted, Widened
 
 EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001  it has no time zone
@@ -19,14 +19,14 @@ CELLS = {
     "0.5": "0.5",
 }
 #: No type holds both TEXT and BLOB, and no Arrow string what is not UTF-8.
-ODD = (Odd(sql="x'00'", says="BLOB"), Odd(sql="CAST(x'ff' AS TEXT)", says="UTF-8"))
+MISFITS = (Misfit(sql="x'00'", says="BLOB"), Misfit(sql="CAST(x'ff' AS TEXT)", says="UTF-8"))
 
 CASES = (
     SQLiteCase(
         type="TEXT",
         arrow=pa.string(),
         cells=CELLS,
-        odd=ODD,
+        misfits=MISFITS,
         widened=(Widened(cells={"x'00ff'": b"\x00\xff", "x''": b""}, arrow=pa.binary()),),
         wanted=(
             Wanted(arrow=pa.int8(), cells={"'-7'": -7}, refused=("'x'", "'1.5'", "'128'")),
@@ -51,7 +51,10 @@ CASES = (
             Wanted(arrow=pa.time64("us"), cells={"'10:00'": dt.time(10)}, refused=("'24:00'", "'1970-01-01'")),
         ),
     ),
-    *(SQLiteCase(type=name, arrow=pa.string(), cells=CELLS, odd=ODD) for name in ("VARCHAR(9)", "CHAR(1)", "CLOB")),
+    *(
+        SQLiteCase(type=name, arrow=pa.string(), cells=CELLS, misfits=MISFITS)
+        for name in ("VARCHAR(9)", "CHAR(1)", "CLOB")
+    ),
     *(
         SQLiteCase(type=name, arrow=pa.string(), cells=CELLS, shown="")
         for name in ("nvarchar(100)", "CHARACTER VARYING", "tinytext", "NATIVE CHARACTER(70)")

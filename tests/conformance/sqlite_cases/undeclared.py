@@ -4,7 +4,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from tests.conformance.case import Odd
+from tests.conformance.case import Misfit
 from tests.conformance.sqlite_cases.case import SQLiteCase, Wanted, Widened
 from tests.conformance.sqlite_cases.integers import INEXACT
 
@@ -42,7 +42,7 @@ CASES = (
         arrow=pa.string(),
         cells=TEXTS,
         shown="nothing, texts",
-        odd=(Odd(sql="x'00'", says="BLOB"),),
+        misfits=(Misfit(sql="x'00'", says="BLOB"),),
         widened=WIDENED,
         wanted=(
             Wanted(arrow=pa.float64(), cells={"1": 1.0, "1.5": 1.5, "'2.5'": 2.5}, refused=("'x'", "x'31'")),

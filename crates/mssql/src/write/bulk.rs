@@ -52,7 +52,7 @@ impl Rows<MsSqlSession> for Loader {
         let rows = (0..batch.num_rows()).map_while(|row| {
             let cells = items.iter().zip(encoders).map(|(items, encoder)| {
                 let item = items.get(row);
-                encoder.cell(&item).map_err(|odd| encoder.error(&item, odd, before + row as u64))
+                encoder.cell(&item).map_err(|misfit| encoder.error(&item, misfit, before + row as u64))
             });
             cells.collect::<Result<Vec<_>>>().map(Row).map_err(|error| failure = Some(error)).ok()
         });

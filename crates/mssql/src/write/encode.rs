@@ -5,7 +5,7 @@ use longshore_core::{Error, Kind, Load, Place, Result, Unrepresentable};
 use longshore_source::Nested;
 use longshore_source::fit::{self, Decimals};
 use longshore_values::decimal::DecimalType;
-use longshore_values::{Item, Odd, per_second, push_number, text, uuid};
+use longshore_values::{Item, Misfit, per_second, push_number, text, uuid};
 use mssql_tds::datatypes::column_values::{
     ColumnValues, SqlDate, SqlDateTime, SqlDateTime2, SqlDateTimeOffset, SqlMoney, SqlSmallDateTime,
     SqlSmallMoney, SqlTime, SqlXml,
@@ -56,11 +56,11 @@ impl Encoder {
     }
 
     /// The value that is sent for `item`.
-    pub(super) fn cell(&self, item: &Item<'_>) -> Result<ColumnValues, Odd> {
+    pub(super) fn cell(&self, item: &Item<'_>) -> Result<ColumnValues, Misfit> {
         if matches!(item, Item::Null) {
             return match () {
                 () if self.is_key => Err(fit::null_key()),
-                () if !self.nullable => Err(Odd::Null),
+                () if !self.nullable => Err(Misfit::Null),
                 () => Ok(ColumnValues::Null),
             };
         }
@@ -99,15 +99,15 @@ impl Encoder {
 
     /// The error of `item` in `row` of the whole input.
     #[cold]
-    pub(super) fn error(&self, item: &Item<'_>, odd: Odd, row: u64) -> Error {
+    pub(super) fn error(&self, item: &Item<'_>, misfit: Misfit, row: u64) -> Error {
         let place = Place { row: Some(row), ..self.place.clone() };
         if matches!(item, Item::Null) && !self.is_key {
             return fit::not_null("23000", place);
         }
-        fit::misfit(item, odd, place)
+        fit::misfit(item, misfit, place)
     }
 
-    fn decimal(&self, item: &Item<'_>, precision: u8, scale: u8) -> Result<ColumnValues, Odd> {
+    fn decimal(&self, item: &Item<'_>, precision: u8, scale: u8) -> Result<ColumnValues, Misfit> {
         let text = number(item)?;
         let decimals = Decimals { precision: precision.into(), scale: scale.into(), is_signed: true };
         decimals.check(&text)?;
@@ -125,7 +125,7 @@ impl Encoder {
         })
     }
 
-    fn text(&self, item: &Item<'_>, encoding: Encoding) -> Result<ColumnValues, Odd> {
+    fn text(&self, item: &Item<'_>, encoding: Encoding) -> Result<ColumnValues, Misfit> {
         let document;
         let value = match item {
             Item::List(_) | Item::Row(..) => {
@@ -144,7 +144,7 @@ impl Encoder {
             Encoding::CodePage(encoding) => {
                 let (bytes, _, has_others) = encoding.encode(value);
                 if has_others {
-                    return Err(Odd::with_hint(
+                    return Err(Misfit::with_hint(
                         format!("the column's code page, {}, has not all of its characters", encoding.name()),
                         "make the column nvarchar",
                     ));
@@ -162,7 +162,7 @@ impl Encoder {
         Ok(ColumnValues::String(sent))
     }
 
-    fn bytes(&self, item: &Item<'_>) -> Result<ColumnValues, Odd> {
+    fn bytes(&self, item: &Item<'_>) -> Result<ColumnValues, Misfit> {
         let bytes = match item {
             Item::Bytes(bytes) => *bytes,
             Item::Uuid(bytes) => bytes.as_slice(),
@@ -172,7 +172,7 @@ impl Encoder {
             return Err(self.too_long(bytes.len()));
         }
         if self.label.starts_with("binary(") && bytes.len() < self.length {
-            return Err(Odd::with_hint(
+            return Err(Misfit::with_hint(
                 format!("the column would add zeros up to {} bytes", self.length),
                 "make the column varbinary, or give all bytes",
             ));
@@ -181,15 +181,15 @@ impl Encoder {
     }
 
     #[cold]
-    fn too_long(&self, length: usize) -> Odd {
+    fn too_long(&self, length: usize) -> Misfit {
         let most = self.length;
-        Odd::with_hint(
+        Misfit::with_hint(
             format!("it has {length} bytes, the column {most}"),
             "widen the column, or shorten the value",
         )
     }
 
-    fn datetime(&self, ticks: i64, scale: u8) -> Result<ColumnValues, Odd> {
+    fn datetime(&self, ticks: i64, scale: u8) -> Result<ColumnValues, Misfit> {
         match self.label.as_str() {
             "datetime" => {
                 let days = ticks.div_euclid(DAY) + FROM_1900;
@@ -214,7 +214,7 @@ impl Encoder {
     }
 }
 
-fn integer(item: &Item<'_>, least: i128, most: i128) -> Result<i128, Odd> {
+fn integer(item: &Item<'_>, least: i128, most: i128) -> Result<i128, Misfit> {
     match fit::whole(item)? {
         Some(value) => fit::within(value, least, most),
         None => Err(fit::not_within(least, most)),
@@ -222,11 +222,11 @@ fn integer(item: &Item<'_>, least: i128, most: i128) -> Result<i128, Odd> {
 }
 
 /// A number that was looked at before.
-fn narrow<T: TryFrom<i128>>(value: i128) -> Result<T, Odd> {
-    T::try_from(value).map_err(|_| Odd::fault("it is beyond the column's numbers"))
+fn narrow<T: TryFrom<i128>>(value: i128) -> Result<T, Misfit> {
+    T::try_from(value).map_err(|_| Misfit::fault("it is beyond the column's numbers"))
 }
 
-fn double(item: &Item<'_>, is_single: bool) -> Result<f64, Odd> {
+fn double(item: &Item<'_>, is_single: bool) -> Result<f64, Misfit> {
     let value = match item {
         Item::Float(value) => f64::from(*value),
         Item::Double(value) => *value,
@@ -236,7 +236,7 @@ fn double(item: &Item<'_>, is_single: bool) -> Result<f64, Odd> {
 }
 
 /// The digits of a number.
-fn number(item: &Item<'_>) -> Result<String, Odd> {
+fn number(item: &Item<'_>) -> Result<String, Misfit> {
     match item {
         Item::Bool(value) => return Ok(u8::from(*value).to_string()),
         Item::Text(text) => return Ok((*text).to_owned()),
@@ -248,14 +248,14 @@ fn number(item: &Item<'_>) -> Result<String, Odd> {
     if push_number(&mut text, item) { Ok(text) } else { Err(fit::unsuited(item)) }
 }
 
-fn string<'a>(item: &Item<'a>) -> Result<&'a str, Odd> {
+fn string<'a>(item: &Item<'a>) -> Result<&'a str, Misfit> {
     match item {
         Item::Text(text) => Ok(text),
         _ => Err(fit::unsuited(item)),
     }
 }
 
-fn day(item: &Item<'_>) -> Result<SqlDate, Odd> {
+fn day(item: &Item<'_>) -> Result<SqlDate, Misfit> {
     let days = match item {
         Item::Date(days) => i64::from(*days),
         Item::Timestamp(value, unit) => fit::midnight(*value, *unit)?,
@@ -265,13 +265,13 @@ fn day(item: &Item<'_>) -> Result<SqlDate, Odd> {
     date(days)
 }
 
-fn date(days: i64) -> Result<SqlDate, Odd> {
+fn date(days: i64) -> Result<SqlDate, Misfit> {
     let days = u32::try_from(days + FROM_YEAR_1).ok();
     days.and_then(|days| SqlDate::create(days).ok()).ok_or_else(|| fit::beyond("SQL Server"))
 }
 
 /// The ticks of a time of day.
-fn time(item: &Item<'_>) -> Result<i64, Odd> {
+fn time(item: &Item<'_>) -> Result<i64, Misfit> {
     let ticks = match item {
         Item::Time(value, unit) => in_ticks(*value, *unit)?,
         Item::Text(text) => temporal::parse_time(text).ok_or_else(|| fit::not_iso(false))?,
@@ -281,7 +281,7 @@ fn time(item: &Item<'_>) -> Result<i64, Odd> {
 }
 
 /// The ticks of a timestamp, in UTC where it `has_zone`.
-fn timestamp(item: &Item<'_>, has_zone: bool) -> Result<i64, Odd> {
+fn timestamp(item: &Item<'_>, has_zone: bool) -> Result<i64, Misfit> {
     match item {
         Item::Timestamp(value, unit) if !has_zone => in_ticks(*value, *unit),
         Item::Instant(value, unit) if has_zone => in_ticks(*value, *unit),
@@ -291,7 +291,7 @@ fn timestamp(item: &Item<'_>, has_zone: bool) -> Result<i64, Odd> {
     }
 }
 
-fn in_ticks(value: i64, unit: TimeUnit) -> Result<i64, Odd> {
+fn in_ticks(value: i64, unit: TimeUnit) -> Result<i64, Misfit> {
     match unit {
         TimeUnit::Nanosecond => exact(value, 100, "100 nanoseconds"),
         _ => value.checked_mul(SECOND / per_second(unit)).ok_or_else(|| fit::beyond("SQL Server")),
@@ -299,26 +299,26 @@ fn in_ticks(value: i64, unit: TimeUnit) -> Result<i64, Odd> {
 }
 
 /// `value` in units of `per`, of which it is a whole number.
-fn exact(value: i64, per: i64, unit: &str) -> Result<i64, Odd> {
+fn exact(value: i64, per: i64, unit: &str) -> Result<i64, Misfit> {
     if value % per == 0 { Ok(value.div_euclid(per)) } else { Err(finer(unit)) }
 }
 
 #[cold]
-fn finer(unit: &str) -> Odd {
-    Odd::with_hint(
+fn finer(unit: &str) -> Misfit {
+    Misfit::with_hint(
         format!("the column counts in {unit}, and would round it"),
         "round the data, or make the column datetime2(7)",
     )
 }
 
-fn small<T: TryFrom<i64>>(value: i64) -> Result<T, Odd> {
+fn small<T: TryFrom<i64>>(value: i64) -> Result<T, Misfit> {
     T::try_from(value).map_err(|_| fit::beyond("SQL Server"))
 }
 
-fn clock(ticks: i64, scale: u8) -> Result<SqlTime, Odd> {
+fn clock(ticks: i64, scale: u8) -> Result<SqlTime, Misfit> {
     let per = 10_i64.pow(u32::from(7 - scale.min(7)));
     if ticks % per != 0 {
-        return Err(Odd::with_hint(
+        return Err(Misfit::with_hint(
             format!("the column has {scale} digits of a second's fraction"),
             "give the column seven, or round the data",
         ));
@@ -326,7 +326,7 @@ fn clock(ticks: i64, scale: u8) -> Result<SqlTime, Odd> {
     Ok(SqlTime { time_nanoseconds: ticks.cast_unsigned(), scale })
 }
 
-fn datetime2(ticks: i64, scale: u8) -> Result<SqlDateTime2, Odd> {
+fn datetime2(ticks: i64, scale: u8) -> Result<SqlDateTime2, Misfit> {
     let days = date(ticks.div_euclid(DAY))?.get_days();
     Ok(SqlDateTime2 { days, time: clock(ticks.rem_euclid(DAY), scale)? })
 }

@@ -7,7 +7,7 @@ use longshore_core::Unrepresentable;
 use longshore_values::calendar::DAY;
 use longshore_values::text::{self, Number, numbers, timestamps, utf8, uuid};
 use longshore_values::{
-    Booleans, Decoder, Derived, Fixed, Losses, Odd, Primitive, bytes, large_bytes, strings,
+    Booleans, Decoder, Derived, Fixed, Losses, Misfit, Primitive, bytes, large_bytes, strings,
 };
 
 use super::{Context, zero_dates};
@@ -52,7 +52,7 @@ fn scalar(name: &str, class: Class, arrow: &DataType, context: &Context) -> Opti
     })
 }
 
-fn boolean(cell: &[u8]) -> Result<bool, Odd> {
+fn boolean(cell: &[u8]) -> Result<bool, Misfit> {
     match cell {
         b"0" => Ok(false),
         b"1" => Ok(true),
@@ -61,8 +61,8 @@ fn boolean(cell: &[u8]) -> Result<bool, Odd> {
 }
 
 #[cold]
-pub(super) fn not_a_boolean(text: &str) -> Odd {
-    Odd::with_hint(
+pub(super) fn not_a_boolean(text: &str) -> Misfit {
+    Misfit::with_hint(
         format!("{text} is neither 0 nor 1"),
         "read the column as a number: options={\"tinyint1\": \"int8\"}, or schema={\"<column>\": \"int64\"}",
     )
@@ -74,7 +74,7 @@ fn bits(arrow: &DataType) -> Option<Box<dyn Decoder>> {
     Some(match arrow {
         DataType::UInt64 => Primitive::<UInt64Type, _>::boxed(as_is, bit_number),
         DataType::Int64 => Primitive::<Int64Type, _>::boxed(as_is, |cell| {
-            i64::try_from(bit_number(cell)?).map_err(|_| Odd::fault("the bits are beyond int64"))
+            i64::try_from(bit_number(cell)?).map_err(|_| Misfit::fault("the bits are beyond int64"))
         }),
         DataType::Boolean => Booleans::boxed(|cell| match bit_number(cell)? {
             0 => Ok(false),
@@ -90,14 +90,14 @@ fn bits(arrow: &DataType) -> Option<Box<dyn Decoder>> {
 }
 
 /// The number as decimal text.
-fn bit_text(cell: &[u8], into: &mut Vec<u8>) -> Result<(), Odd> {
+fn bit_text(cell: &[u8], into: &mut Vec<u8>) -> Result<(), Misfit> {
     into.extend(bit_number(cell)?.to_string().into_bytes());
     Ok(())
 }
 
-fn bit_number(cell: &[u8]) -> Result<u64, Odd> {
+fn bit_number(cell: &[u8]) -> Result<u64, Misfit> {
     if cell.len() > 8 {
-        return Err(Odd::fault("the server sent more than 64 bits"));
+        return Err(Misfit::fault("the server sent more than 64 bits"));
     }
     Ok(cell.iter().fold(0, |number, byte| number << 8 | u64::from(*byte)))
 }
@@ -134,12 +134,12 @@ fn times(arrow: &DataType) -> Option<Box<dyn Decoder>> {
 }
 
 /// A span that is a time of day.
-fn time_of_day(cell: &[u8]) -> Result<i64, Odd> {
+fn time_of_day(cell: &[u8]) -> Result<i64, Misfit> {
     let time = text_time(cell)?;
     if (0..DAY).contains(&time) {
         return Ok(time);
     }
-    Err(Odd::with_hint(
+    Err(Misfit::with_hint(
         format!("{} is not a time of day", utf8(cell)?),
         "leave the column out of schema=: it is read as a duration then",
     ))

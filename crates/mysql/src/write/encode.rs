@@ -4,7 +4,7 @@ use arrow_schema::{DataType, FieldRef, TimeUnit};
 use longshore_core::{Error, Kind, Load, Place, Result, TableName};
 use longshore_source::table::value_type;
 use longshore_source::{Nested, fit};
-use longshore_values::{Item, Odd, push_period, uuid};
+use longshore_values::{Item, Misfit, push_period, uuid};
 
 use super::load::{Form, LoadBuffer};
 use super::table::{Column, Length, NAMING, Native};
@@ -12,7 +12,7 @@ use super::{number, temporal};
 use crate::temporal::unknown_zone;
 
 /// Appends a value other than NULL as a cell.
-type Encode = Box<dyn FnMut(&Item<'_>, &mut LoadBuffer) -> Result<(), Odd> + Send>;
+type Encode = Box<dyn FnMut(&Item<'_>, &mut LoadBuffer) -> Result<(), Misfit> + Send>;
 
 /// A column of the table, and how the values of a column of the data become its cells.
 pub(super) struct Encoder {
@@ -44,7 +44,9 @@ impl Encoder {
     pub(super) fn put(&mut self, item: &Item<'_>, row: u64, buffer: &mut LoadBuffer) -> Result<()> {
         match item {
             Item::Null => self.null(row, buffer),
-            item => (self.encode)(item, buffer).map_err(|odd| fit::misfit(item, odd, self.place(Some(row)))),
+            item => {
+                (self.encode)(item, buffer).map_err(|misfit| fit::misfit(item, misfit, self.place(Some(row))))
+            }
         }
     }
 
@@ -132,7 +134,7 @@ fn encode(field: &FieldRef, column: &Column, load: &Load, offset: i64) -> Encode
             fit::characters(text, most)?;
             if text.ends_with(' ') {
                 let hint = "make the column a VARCHAR, or strip the text";
-                return Err(Odd::with_hint("the column would lose the space at its end", hint));
+                return Err(Misfit::with_hint("the column would lose the space at its end", hint));
             }
             buffer.text(text);
             Ok(())
@@ -169,7 +171,7 @@ fn as_text<'a>(
     field: &FieldRef,
     nested: Nested,
     scratch: &'a mut String,
-) -> Result<&'a str, Odd> {
+) -> Result<&'a str, Misfit> {
     match item {
         Item::Text(text) => return Ok(text),
         Item::Uuid(bytes) => *scratch = uuid(bytes),
@@ -186,7 +188,7 @@ fn as_text<'a>(
     Ok(scratch)
 }
 
-fn bytes(item: &Item<'_>, least: usize, most: usize, buffer: &mut LoadBuffer) -> Result<(), Odd> {
+fn bytes(item: &Item<'_>, least: usize, most: usize, buffer: &mut LoadBuffer) -> Result<(), Misfit> {
     let bytes: &[u8] = match item {
         Item::Bytes(bytes) => bytes,
         Item::Uuid(bytes) => bytes.as_slice(),
@@ -195,7 +197,7 @@ fn bytes(item: &Item<'_>, least: usize, most: usize, buffer: &mut LoadBuffer) ->
     fit::bytes(bytes.len(), most)?;
     if bytes.len() < least {
         let what = format!("the column would fill it up to {least} bytes");
-        return Err(Odd::with_hint(what, "make the column a VARBINARY"));
+        return Err(Misfit::with_hint(what, "make the column a VARBINARY"));
     }
     buffer.raw(bytes);
     Ok(())
@@ -206,7 +208,7 @@ fn label(
     labels: &[String],
     is_known: impl Fn(&str) -> bool,
     buffer: &mut LoadBuffer,
-) -> Result<(), Odd> {
+) -> Result<(), Misfit> {
     match item {
         Item::Text(text) if is_known(text) => {
             buffer.text(text);
@@ -217,7 +219,7 @@ fn label(
     }
 }
 
-fn uuid_cell(item: &Item<'_>, buffer: &mut LoadBuffer) -> Result<(), Odd> {
+fn uuid_cell(item: &Item<'_>, buffer: &mut LoadBuffer) -> Result<(), Misfit> {
     match item {
         Item::Uuid(bytes) => buffer.plain(&uuid(bytes)),
         Item::Bytes(bytes) => {

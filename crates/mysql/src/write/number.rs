@@ -4,17 +4,22 @@ use std::fmt::Write;
 
 use longshore_source::fit::{self, Decimals};
 use longshore_values::decimal::{Text, short_mantissa};
-use longshore_values::{Item, Odd, push_number};
+use longshore_values::{Item, Misfit, push_number};
 
 use super::load::LoadBuffer;
 
-pub(super) fn integer(item: &Item<'_>, least: i128, most: i128, buffer: &mut LoadBuffer) -> Result<(), Odd> {
+pub(super) fn integer(
+    item: &Item<'_>,
+    least: i128,
+    most: i128,
+    buffer: &mut LoadBuffer,
+) -> Result<(), Misfit> {
     let value = fit::whole(item)?.ok_or_else(|| fit::not_within(least, most))?;
     buffer.integer(fit::within(value, least, most)?);
     Ok(())
 }
 
-pub(super) fn year(item: &Item<'_>, buffer: &mut LoadBuffer) -> Result<(), Odd> {
+pub(super) fn year(item: &Item<'_>, buffer: &mut LoadBuffer) -> Result<(), Misfit> {
     let year = match item {
         Item::Bool(_) => return Err(fit::unsuited(item)),
         // Fewer digits would mean another year.
@@ -42,7 +47,7 @@ pub(super) fn decimal(
     decimals: Decimals,
     buffer: &mut LoadBuffer,
     scratch: &mut String,
-) -> Result<(), Odd> {
+) -> Result<(), Misfit> {
     if let Item::Decimal(value, scale) = item
         && decimals.surely_hold(*value, i32::from(*scale))
     {
@@ -76,7 +81,7 @@ pub(super) fn decimal(
 }
 
 /// Writes the shortest text that means this double and no other.
-fn shortest(value: f64, scratch: &mut String) -> Result<(), Odd> {
+fn shortest(value: f64, scratch: &mut String) -> Result<(), Misfit> {
     if !value.is_finite() {
         return Err(fit::not_finite("MySQL"));
     }
@@ -93,7 +98,7 @@ pub(super) fn float(
     signed: bool,
     buffer: &mut LoadBuffer,
     scratch: &mut String,
-) -> Result<(), Odd> {
+) -> Result<(), Misfit> {
     let value = match item {
         Item::Float(value) => f64::from(*value),
         Item::Double(value) => *value,
@@ -141,7 +146,7 @@ mod tests {
 
     use super::*;
 
-    fn cell(put: impl FnOnce(&mut LoadBuffer, &mut String) -> Result<(), Odd>) -> Option<String> {
+    fn cell(put: impl FnOnce(&mut LoadBuffer, &mut String) -> Result<(), Misfit>) -> Option<String> {
         let mut buffer = LoadBuffer::new(Form::File);
         put(&mut buffer, &mut String::new()).ok()?;
         Some(String::from_utf8(buffer.bytes).unwrap())

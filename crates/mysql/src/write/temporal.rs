@@ -3,7 +3,7 @@
 use arrow_schema::TimeUnit;
 use longshore_source::fit;
 use longshore_values::calendar::{DAY, SECOND, Temporal, parse};
-use longshore_values::{Item, Odd, push_clock, push_date, push_timestamp};
+use longshore_values::{Item, Misfit, push_clock, push_date, push_timestamp};
 
 use super::load::LoadBuffer;
 use crate::temporal::{MAX_TIME, text_time};
@@ -13,7 +13,7 @@ const FIRST: i64 = SECOND;
 const LAST: i64 = (1 << 31) * SECOND - 1;
 
 /// Into a DATE.
-pub(super) fn date(item: &Item<'_>, buffer: &mut LoadBuffer, scratch: &mut String) -> Result<(), Odd> {
+pub(super) fn date(item: &Item<'_>, buffer: &mut LoadBuffer, scratch: &mut String) -> Result<(), Misfit> {
     let days = match item {
         Item::Date(days) => i64::from(*days),
         Item::Timestamp(value, unit) => fit::midnight(*value, *unit)?,
@@ -39,7 +39,7 @@ pub(super) fn datetime(
     as_utc: bool,
     buffer: &mut LoadBuffer,
     scratch: &mut String,
-) -> Result<(), Odd> {
+) -> Result<(), Misfit> {
     let at = match item {
         Item::Timestamp(value, unit) => fit::microseconds(*value, *unit)?,
         Item::Instant(value, unit) if as_utc => fit::microseconds(*value, *unit)?,
@@ -61,11 +61,11 @@ pub(super) fn timestamp(
     offset: i64,
     buffer: &mut LoadBuffer,
     scratch: &mut String,
-) -> Result<(), Odd> {
+) -> Result<(), Misfit> {
     let Item::Instant(value, unit) = item else { return Err(fit::unsuited(item)) };
     let at = fit::microseconds(*value, *unit)?;
     if !(FIRST..=LAST).contains(&at) {
-        return Err(Odd::with_hint(
+        return Err(Misfit::with_hint(
             "a TIMESTAMP is from 1970 to 2038",
             "a new table takes such values in UTC with types={\"<column>\": \"datetime(6)\"}",
         ));
@@ -73,7 +73,7 @@ pub(super) fn timestamp(
     put_datetime(fit::in_digits(at, digits)? + offset, buffer, scratch)
 }
 
-fn put_datetime(at: i64, buffer: &mut LoadBuffer, scratch: &mut String) -> Result<(), Odd> {
+fn put_datetime(at: i64, buffer: &mut LoadBuffer, scratch: &mut String) -> Result<(), Misfit> {
     scratch.clear();
     if !push_timestamp(scratch, at, TimeUnit::Microsecond) {
         return Err(beyond());
@@ -88,7 +88,7 @@ pub(super) fn time(
     digits: u8,
     buffer: &mut LoadBuffer,
     scratch: &mut String,
-) -> Result<(), Odd> {
+) -> Result<(), Misfit> {
     let time = match item {
         Item::Time(value, unit) | Item::Duration(value, unit) => fit::microseconds(*value, *unit)?,
         Item::Interval(0, days, nanoseconds) => {
@@ -99,7 +99,7 @@ pub(super) fn time(
         _ => return Err(fit::unsuited(item)),
     };
     if !(-MAX_TIME..=MAX_TIME).contains(&time) {
-        return Err(Odd::with_hint("a TIME ends at 838:59:59", "write a number of seconds"));
+        return Err(Misfit::with_hint("a TIME ends at 838:59:59", "write a number of seconds"));
     }
     let time = fit::in_digits(time, digits)?;
     scratch.clear();
@@ -112,7 +112,7 @@ pub(super) fn time(
 }
 
 #[cold]
-fn beyond() -> Odd {
+fn beyond() -> Misfit {
     fit::beyond("MySQL")
 }
 
@@ -124,7 +124,7 @@ mod tests {
 
     use super::*;
 
-    type Encode = fn(&Item<'_>, &mut LoadBuffer, &mut String) -> Result<(), Odd>;
+    type Encode = fn(&Item<'_>, &mut LoadBuffer, &mut String) -> Result<(), Misfit>;
 
     const DATE: Encode = date;
     const DATETIME: Encode = |item, buffer, scratch| datetime(item, 6, false, buffer, scratch);

@@ -10,8 +10,8 @@ use arrow_schema::DataType;
 use longshore_core::Unrepresentable;
 use longshore_values::calendar::DAY;
 use longshore_values::decimal::DecimalType;
-use longshore_values::odds::{Odds, infinite, out_of_range, time_24};
-use longshore_values::{Booleans, Decoder, Derived, Fixed, Losses, Odd, Primitive, bytes, text};
+use longshore_values::policies::{ValuePolicies, infinite, out_of_range, time_24};
+use longshore_values::{Booleans, Decoder, Derived, Fixed, Losses, Misfit, Primitive, bytes, text};
 
 use super::Labels;
 use super::nested::{BinaryArray, BinaryRecord, Lists, Records};
@@ -24,10 +24,15 @@ const EPOCH_DAYS: i32 = 10_957;
 
 const EPOCH_MICROSECONDS: i64 = 946_684_800_000_000;
 
-pub(super) fn decoder(native: &Type, arrow: &DataType, odds: Odds, losses: &Losses) -> Box<dyn Decoder> {
+pub(super) fn decoder(
+    native: &Type,
+    arrow: &DataType,
+    policies: ValuePolicies,
+    losses: &Losses,
+) -> Box<dyn Decoder> {
     match (&native.kind, arrow) {
         (Kind::Plain(Class::Geometry), _) => geometry::decoder(native, Format::Binary, arrow),
-        (Kind::Plain(class), _) => plain(*class, arrow, odds, losses),
+        (Kind::Plain(class), _) => plain(*class, arrow, policies, losses),
         (Kind::Enum(labels), _) => Box::new(Labels::new(labels)),
         (Kind::Array { element, dimensions, delimiter, .. }, DataType::List(item)) => {
             let mut innermost = item;
@@ -36,7 +41,7 @@ pub(super) fn decoder(native: &Type, arrow: &DataType, odds: Odds, losses: &Loss
                     innermost = inner;
                 }
             }
-            let values = decoder(element, innermost.data_type(), odds, losses);
+            let values = decoder(element, innermost.data_type(), policies, losses);
             // int2vector and oidvector, all of which begin at 0, are parted by blanks.
             let losses = (*delimiter != b' ').then(|| losses.clone());
             let split = Box::new(BinaryArray);
@@ -45,7 +50,7 @@ pub(super) fn decoder(native: &Type, arrow: &DataType, odds: Odds, losses: &Loss
         (Kind::Composite(attributes), DataType::Struct(fields)) => {
             let children = attributes.iter().zip(fields);
             let children =
-                children.map(|(child, field)| decoder(&child.native, field.data_type(), odds, losses));
+                children.map(|(child, field)| decoder(&child.native, field.data_type(), policies, losses));
             let identifiers = attributes.iter().map(|attribute| attribute.oid).collect();
             Box::new(Records::new(fields.clone(), children.collect(), Box::new(BinaryRecord(identifiers))))
         }
@@ -54,7 +59,7 @@ pub(super) fn decoder(native: &Type, arrow: &DataType, odds: Odds, losses: &Loss
     }
 }
 
-fn plain(class: Class, arrow: &DataType, odds: Odds, losses: &Losses) -> Box<dyn Decoder> {
+fn plain(class: Class, arrow: &DataType, policies: ValuePolicies, losses: &Losses) -> Box<dyn Decoder> {
     let as_is = arrow.clone();
     match class {
         Class::Bool => Booleans::boxed(|cell| Ok(array::<1>(cell)? != [0])),
@@ -71,7 +76,7 @@ fn plain(class: Class, arrow: &DataType, odds: Odds, losses: &Losses) -> Box<dyn
         Class::Float8 => {
             Primitive::<Float64Type, _>::boxed(as_is, |cell| array(cell).map(f64::from_be_bytes))
         }
-        Class::Numeric => decimal(arrow, odds.numeric_nan, losses),
+        Class::Numeric => decimal(arrow, policies.numeric_nan, losses),
         Class::Text | Class::Json | Class::TextOnly => text(),
         Class::Jsonb => Derived::<Utf8Type, _>::boxed(jsonb),
         // `Type::arrow` gives vectors lists that they have a decoder into, and geometry has another.
@@ -80,16 +85,18 @@ fn plain(class: Class, arrow: &DataType, odds: Odds, losses: &Losses) -> Box<dyn
         }
         Class::Hstore => hstore::decoder(Format::Binary),
         Class::Bytes | Class::Geometry => bytes(),
-        Class::Date => Primitive::<Date32Type, _>::boxed(as_is, move |cell| date(cell, odds.infinity)),
+        Class::Date => Primitive::<Date32Type, _>::boxed(as_is, move |cell| date(cell, policies.infinity)),
         Class::Time => {
-            Primitive::<Time64MicrosecondType, _>::boxed(as_is, move |cell| time(cell, odds.time_24))
+            Primitive::<Time64MicrosecondType, _>::boxed(as_is, move |cell| time(cell, policies.time_24))
         }
         Class::Timestamp | Class::Timestamptz => {
-            Primitive::<TimestampMicrosecondType, _>::boxed(as_is, move |cell| timestamp(cell, odds.infinity))
+            Primitive::<TimestampMicrosecondType, _>::boxed(as_is, move |cell| {
+                timestamp(cell, policies.infinity)
+            })
         }
-        Class::Interval => {
-            Primitive::<IntervalMonthDayNanoType, _>::boxed(as_is, move |cell| interval(cell, odds.infinity))
-        }
+        Class::Interval => Primitive::<IntervalMonthDayNanoType, _>::boxed(as_is, move |cell| {
+            interval(cell, policies.infinity)
+        }),
         Class::Uuid if *arrow == DataType::Utf8 => Derived::<Utf8Type, _>::boxed(uuid_text),
         Class::Uuid => Fixed::<16, _>::boxed(array),
     }
@@ -117,20 +124,20 @@ fn decimal(arrow: &DataType, numeric_nan: Unrepresentable, losses: &Losses) -> B
 }
 
 #[inline]
-fn array<const N: usize>(cell: &[u8]) -> Result<[u8; N], Odd> {
+fn array<const N: usize>(cell: &[u8]) -> Result<[u8; N], Misfit> {
     cell.try_into().map_err(|_| wrong_length(cell.len(), N))
 }
 
 #[cold]
-fn wrong_length(got: usize, expected: usize) -> Odd {
-    Odd::with_hint(
+fn wrong_length(got: usize, expected: usize) -> Misfit {
+    Misfit::with_hint(
         format!("the server sent {got} bytes where the type has {expected}"),
         "the server's binary form is not PostgreSQL's: use options={\"protocol\": \"text\"}",
     )
 }
 
 #[inline]
-fn date(cell: &[u8], policy: Unrepresentable) -> Result<i32, Odd> {
+fn date(cell: &[u8], policy: Unrepresentable) -> Result<i32, Misfit> {
     match i32::from_be_bytes(array(cell)?) {
         i32::MAX | i32::MIN => Err(infinite(policy)),
         days => days.checked_add(EPOCH_DAYS).ok_or_else(|| out_of_range(policy)),
@@ -138,7 +145,7 @@ fn date(cell: &[u8], policy: Unrepresentable) -> Result<i32, Odd> {
 }
 
 #[inline]
-fn timestamp(cell: &[u8], policy: Unrepresentable) -> Result<i64, Odd> {
+fn timestamp(cell: &[u8], policy: Unrepresentable) -> Result<i64, Misfit> {
     match i64::from_be_bytes(array(cell)?) {
         i64::MAX | i64::MIN => Err(infinite(policy)),
         microseconds => microseconds.checked_add(EPOCH_MICROSECONDS).ok_or_else(|| out_of_range(policy)),
@@ -146,15 +153,15 @@ fn timestamp(cell: &[u8], policy: Unrepresentable) -> Result<i64, Odd> {
 }
 
 #[inline]
-fn time(cell: &[u8], policy: Unrepresentable) -> Result<i64, Odd> {
+fn time(cell: &[u8], policy: Unrepresentable) -> Result<i64, Misfit> {
     match i64::from_be_bytes(array(cell)?) {
         microseconds @ 0..DAY => Ok(microseconds),
         DAY => Err(time_24(policy)),
-        _ => Err(Odd::fault("the server sent a time beyond 24:00")),
+        _ => Err(Misfit::fault("the server sent a time beyond 24:00")),
     }
 }
 
-fn interval(cell: &[u8], policy: Unrepresentable) -> Result<IntervalMonthDayNano, Odd> {
+fn interval(cell: &[u8], policy: Unrepresentable) -> Result<IntervalMonthDayNano, Misfit> {
     let value = u128::from_be_bytes(array(cell)?);
     // The halves and quarters of the value, as they are.
     #[allow(clippy::cast_possible_truncation)]
@@ -173,9 +180,9 @@ fn interval(cell: &[u8], policy: Unrepresentable) -> Result<IntervalMonthDayNano
 }
 
 /// jsonb's binary form is a version byte, 1, and the text.
-fn jsonb(cell: &[u8], into: &mut Vec<u8>) -> Result<(), Odd> {
+fn jsonb(cell: &[u8], into: &mut Vec<u8>) -> Result<(), Misfit> {
     let Some((1, text)) = cell.split_first() else {
-        return Err(Odd::with_hint(
+        return Err(Misfit::with_hint(
             "the server sent an unknown version of jsonb",
             "use options={\"protocol\": \"text\"}",
         ));
@@ -184,7 +191,7 @@ fn jsonb(cell: &[u8], into: &mut Vec<u8>) -> Result<(), Odd> {
     Ok(())
 }
 
-fn uuid_text(cell: &[u8], into: &mut Vec<u8>) -> Result<(), Odd> {
+fn uuid_text(cell: &[u8], into: &mut Vec<u8>) -> Result<(), Misfit> {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     for (index, byte) in array::<16>(cell)?.into_iter().enumerate() {
         if matches!(index, 4 | 6 | 8 | 10) {

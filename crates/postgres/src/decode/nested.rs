@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, ListArray, StructArray};
 use arrow_buffer::{OffsetBuffer, ScalarBuffer};
 use arrow_schema::{FieldRef, Fields};
-use longshore_values::{CellFault, Cells, Decoder, Losses, Odd, Span, Validity, fault};
+use longshore_values::{CellFault, Cells, Decoder, Losses, Misfit, Span, Validity, fault};
 
 mod binary;
 mod text;
@@ -24,13 +24,13 @@ pub(crate) struct Parts {
 
 impl Parts {
     /// Adds a part, `None` for NULL.
-    pub(crate) fn push(&mut self, part: Option<&[u8]>) -> Result<(), Odd> {
+    pub(crate) fn push(&mut self, part: Option<&[u8]>) -> Result<(), Misfit> {
         let Some(part) = part else {
             self.any_null = true;
             self.spans.push(Span::NULL);
             return Ok(());
         };
-        let too_large = |_| Odd::fault("the nested values of one chunk of rows hold over 4 GiB");
+        let too_large = |_| Misfit::fault("the nested values of one chunk of rows hold over 4 GiB");
         let start = u32::try_from(self.bytes.len()).map_err(too_large)?;
         let length = u32::try_from(part.len()).map_err(too_large)?;
         self.bytes.extend_from_slice(part);
@@ -52,7 +52,7 @@ impl Parts {
 /// Takes an array's cell apart.
 pub(crate) trait SplitArray: Send {
     /// Pushes the elements in row-major order and returns the length of each dimension; none for `{}`.
-    fn split(&self, cell: &[u8], into: &mut Parts) -> Result<Dimensions, Odd>;
+    fn split(&self, cell: &[u8], into: &mut Parts) -> Result<Dimensions, Misfit>;
 }
 
 /// The lengths of an array's dimensions, at most six.
@@ -65,9 +65,9 @@ pub(crate) struct Dimensions {
 }
 
 impl Dimensions {
-    pub(crate) fn push(&mut self, length: usize) -> Result<(), Odd> {
+    pub(crate) fn push(&mut self, length: usize) -> Result<(), Misfit> {
         let Some(slot) = self.lengths.get_mut(self.count) else {
-            return Err(Odd::fault("the server sent an array of more than six dimensions"));
+            return Err(Misfit::fault("the server sent an array of more than six dimensions"));
         };
         *slot = length;
         self.count += 1;
@@ -106,10 +106,10 @@ struct Level {
 }
 
 impl Level {
-    fn push(&mut self, length: usize) -> Result<(), Odd> {
+    fn push(&mut self, length: usize) -> Result<(), Misfit> {
         let last = self.offsets.last().copied().unwrap_or_default();
         let end = i32::try_from(length).ok().and_then(|length| last.checked_add(length));
-        self.offsets.push(end.ok_or_else(|| Odd::fault("a batch of arrays holds over 2^31 elements"))?);
+        self.offsets.push(end.ok_or_else(|| Misfit::fault("a batch of arrays holds over 2^31 elements"))?);
         Ok(())
     }
 }
@@ -134,7 +134,7 @@ impl Lists {
         Self { levels, values, split, parts: Parts::default(), owners: Vec::new(), losses }
     }
 
-    fn append(&mut self, row: usize, cell: Option<&[u8]>) -> Result<(), Odd> {
+    fn append(&mut self, row: usize, cell: Option<&[u8]>) -> Result<(), Misfit> {
         let Some(cell) = cell else {
             return self.append_empty(false);
         };
@@ -169,7 +169,7 @@ impl Lists {
     }
 
     /// An empty list, or NULL: no level below gets anything.
-    fn append_empty(&mut self, valid: bool) -> Result<(), Odd> {
+    fn append_empty(&mut self, valid: bool) -> Result<(), Misfit> {
         let Some(top) = self.levels.first_mut() else { return Ok(()) };
         top.push(0)?;
         top.validity.push(valid);
@@ -178,9 +178,9 @@ impl Lists {
 }
 
 #[cold]
-fn wrong_dimensions(got: usize, expected: usize) -> Odd {
+fn wrong_dimensions(got: usize, expected: usize) -> Misfit {
     let lists = format!("{}element{}", "list<".repeat(got), ">".repeat(got));
-    Odd::with_hint(
+    Misfit::with_hint(
         format!("an array of {got} dimensions where the column's type has {expected}"),
         format!(
             "name the column's depth, such as schema={{\"<column>\": \"{lists}\"}} with the element's type"
@@ -193,7 +193,7 @@ impl Decoder for Lists {
         self.parts.clear();
         self.owners.clear();
         for (row, cell) in cells.iter().enumerate() {
-            if let Some(fault) = self.append(row, cell).err().and_then(|odd| fault(row, odd)) {
+            if let Some(fault) = self.append(row, cell).err().and_then(|misfit| fault(row, misfit)) {
                 return Err(fault);
             }
         }
@@ -225,7 +225,7 @@ impl Decoder for Lists {
 /// Takes a composite's cell apart.
 pub(crate) trait SplitRecord: Send {
     /// Pushes the fields' cells, one into each of `into`.
-    fn split(&self, cell: &[u8], into: &mut [Parts]) -> Result<(), Odd>;
+    fn split(&self, cell: &[u8], into: &mut [Parts]) -> Result<(), Misfit>;
 }
 
 pub(crate) struct Records {
@@ -252,7 +252,7 @@ impl Decoder for Records {
                 Some(cell) => self.split.split(cell, &mut self.parts),
                 None => self.parts.iter_mut().try_for_each(|part| part.push(None)),
             };
-            if let Some(fault) = done.err().and_then(|odd| fault(row, odd)) {
+            if let Some(fault) = done.err().and_then(|misfit| fault(row, misfit)) {
                 return Err(fault);
             }
             self.validity.push(cell.is_some());
@@ -286,6 +286,6 @@ impl Decoder for Records {
 }
 
 #[cold]
-fn damaged(what: &'static str) -> Odd {
-    Odd::fault(format!("the server sent a damaged {what}"))
+fn damaged(what: &'static str) -> Misfit {
+    Misfit::fault(format!("the server sent a damaged {what}"))
 }

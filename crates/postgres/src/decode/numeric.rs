@@ -12,9 +12,9 @@ use arrow_array::{Array, ArrayRef, BinaryArray, PrimitiveArray};
 use arrow_schema::{DataType, FieldRef};
 use longshore_core::{Error, Kind, Result, Unrepresentable};
 use longshore_values::decimal::{
-    self, ALWAYS_BACK, DecimalType, Mantissa, Misfit, beyond_double, exact_quotient, rescale, special,
+    self, ALWAYS_BACK, DecimalMisfit, DecimalType, Mantissa, beyond_double, exact_quotient, rescale, special,
 };
-use longshore_values::{Losses, Odd};
+use longshore_values::{Losses, Misfit};
 
 use super::deferred::Part;
 use crate::types::Format;
@@ -41,13 +41,13 @@ pub(crate) enum Parsed<'a> {
     Special(f64),
 }
 
-fn damaged() -> Odd {
-    Odd::fault("the server sent a damaged numeric")
+fn damaged() -> Misfit {
+    Misfit::fault("the server sent a damaged numeric")
 }
 
 /// Takes a binary cell apart.
 #[inline]
-pub(crate) fn parse(cell: &[u8]) -> Result<Parsed<'_>, Odd> {
+pub(crate) fn parse(cell: &[u8]) -> Result<Parsed<'_>, Misfit> {
     let Some((header, digits)) = cell.split_first_chunk::<8>() else { return Err(damaged()) };
     let ([count, weight, sign, _scale], _) = header.as_chunks::<2>() else { return Err(damaged()) };
     let count = usize::from(u16::from_be_bytes(*count));
@@ -68,7 +68,7 @@ pub(crate) fn parse(cell: &[u8]) -> Result<Parsed<'_>, Odd> {
 
 /// The binary cell as the integer of the decimal `to`.
 #[inline]
-pub(crate) fn binary<M: Mantissa>(to: DecimalType, cell: &[u8]) -> Result<M, Odd> {
+pub(crate) fn binary<M: Mantissa>(to: DecimalType, cell: &[u8]) -> Result<M, Misfit> {
     let numeric = match parse(cell)? {
         Parsed::Finite(numeric) => numeric,
         Parsed::Special(value) => return Err(special(value, to.numeric_nan)),
@@ -83,32 +83,32 @@ impl Numeric<'_> {
         self.digits.as_chunks::<2>().0.iter().map(|pair| i32::from(i16::from_be_bytes(*pair)))
     }
 
-    fn at_scale<M: Mantissa>(&self, to: DecimalType) -> Result<M, Misfit> {
+    fn at_scale<M: Mantissa>(&self, to: DecimalType) -> Result<M, DecimalMisfit> {
         let mut mantissa = M::ZERO;
         let shift = i32::from(to.scale) - 4 * self.places;
         let (last, whole) = if shift < 0 { (shift.unsigned_abs(), false) } else { (0, true) };
         let count = self.digits.len() / 2;
         for (index, digit) in self.digits().enumerate() {
             if !(0..10_000).contains(&digit) {
-                return Err(Misfit::Damaged);
+                return Err(DecimalMisfit::Damaged);
             }
             if !whole && index + 1 == count && last < 4 {
                 // Only the last digit reaches beyond the scale: it is divided before it can overflow.
                 let power = 10_i32.pow(last);
                 if digit % power != 0 {
-                    return Err(Misfit::Decimals);
+                    return Err(DecimalMisfit::Decimals);
                 }
-                mantissa = mantissa.times_plus(10_000 / power, digit / power).ok_or(Misfit::Digits)?;
-                return if mantissa.fits(to.precision) { Ok(mantissa) } else { Err(Misfit::Digits) };
+                mantissa = mantissa.times_plus(10_000 / power, digit / power).ok_or(DecimalMisfit::Digits)?;
+                return if mantissa.fits(to.precision) { Ok(mantissa) } else { Err(DecimalMisfit::Digits) };
             }
-            mantissa = mantissa.times_plus(10_000, digit).ok_or(Misfit::Digits)?;
+            mantissa = mantissa.times_plus(10_000, digit).ok_or(DecimalMisfit::Digits)?;
         }
         rescale(mantissa, 4 * self.places, to)
     }
 
     /// The nearest double.
     #[inline]
-    fn nearest(&self, losses: &mut Losses) -> Result<f64, Odd> {
+    fn nearest(&self, losses: &mut Losses) -> Result<f64, Misfit> {
         if self.digits.len() <= 8 {
             let mantissa = self.digits().fold(0_i64, |acc, digit| acc * 10_000 + i64::from(digit));
             if let Some(value) = exact_quotient(mantissa, 4 * self.places)
@@ -179,7 +179,7 @@ impl Numeric<'_> {
 
 /// The double nearest to a binary cell.
 #[inline]
-pub(crate) fn double(cell: &[u8], policy: Unrepresentable, losses: &mut Losses) -> Result<f64, Odd> {
+pub(crate) fn double(cell: &[u8], policy: Unrepresentable, losses: &mut Losses) -> Result<f64, Misfit> {
     match parse(cell)? {
         Parsed::Finite(numeric) => numeric.nearest(losses),
         Parsed::Special(value) => Err(special(value, policy)),
@@ -260,11 +260,11 @@ impl DeferredNumerics<'_> {
         (first..).zip(array).map(read).collect()
     }
 
-    fn value<M>(&self, parsed: Result<M, Odd>, row: u64) -> Result<Option<M>> {
+    fn value<M>(&self, parsed: Result<M, Misfit>, row: u64) -> Result<Option<M>> {
         match parsed {
             Ok(value) => Ok(Some(value)),
-            Err(Odd::Null) => Ok(None),
-            Err(Odd::Fault(text)) => {
+            Err(Misfit::Null) => Ok(None),
+            Err(Misfit::Fault(text)) => {
                 let (what, hint) = *text;
                 let error = Error::data(what).at(self.part.place(Some(row)));
                 Err(match hint {
@@ -315,8 +315,8 @@ mod tests {
         let price = cell(1, 0, &[1, 2345, 6700]);
         assert_eq!(binary::<i128>(decimal(15, 2), &price), Ok(1_234_567));
         assert_eq!(binary::<i128>(decimal(38, 20), &price), Ok(1_234_567 * 10_i128.pow(18)));
-        assert!(matches!(binary::<i128>(decimal(15, 1), &price), Err(Odd::Fault(_))));
-        assert!(matches!(binary::<i128>(decimal(6, 2), &price), Err(Odd::Fault(_))));
+        assert!(matches!(binary::<i128>(decimal(15, 1), &price), Err(Misfit::Fault(_))));
+        assert!(matches!(binary::<i128>(decimal(6, 2), &price), Err(Misfit::Fault(_))));
         let minus_hundred_million = cell(2, NEGATIVE, &[1]);
         assert_eq!(binary::<i128>(decimal(10, 0), &minus_hundred_million), Ok(-100_000_000));
         assert_eq!(
@@ -325,7 +325,7 @@ mod tests {
         );
         let widest = cell(9, 0, &[99, 9999, 9999, 9999, 9999, 9999, 9999, 9999, 9999, 9999]);
         assert_eq!(binary::<i128>(decimal(38, 0), &widest), Ok(10_i128.pow(38) - 1));
-        assert!(matches!(binary::<i128>(decimal(38, 1), &widest), Err(Odd::Fault(_))));
+        assert!(matches!(binary::<i128>(decimal(38, 1), &widest), Err(Misfit::Fault(_))));
     }
 
     #[test]
@@ -346,11 +346,14 @@ mod tests {
             double(&cell(4, 0, &[1, 2, 3, 4, 5]), Unrepresentable::Error, &mut Losses::default()),
             Ok(10_002_000_300_040_005.0)
         );
-        assert_eq!(double(&cell(0, NAN, &[]), Unrepresentable::Null, &mut Losses::default()), Err(Odd::Null));
+        assert_eq!(
+            double(&cell(0, NAN, &[]), Unrepresentable::Null, &mut Losses::default()),
+            Err(Misfit::Null)
+        );
         assert_eq!(double(&cell(0, 0, &[]), Unrepresentable::Error, &mut Losses::default()), Ok(0.0));
         assert!(matches!(
             double(&cell(100, 0, &[1]), Unrepresentable::Null, &mut Losses::default()),
-            Err(Odd::Fault(_))
+            Err(Misfit::Fault(_))
         ));
     }
 
@@ -369,7 +372,7 @@ mod tests {
     #[test]
     fn faults_show_the_value() {
         let shown = |cell: &[u8], to: DecimalType| match binary::<i128>(to, cell) {
-            Err(Odd::Fault(fault)) => fault.0.to_string(),
+            Err(Misfit::Fault(fault)) => fault.0.to_string(),
             other => panic!("{other:?}"),
         };
         let price = cell(1, NEGATIVE, &[1, 2345, 6700]);
@@ -384,7 +387,7 @@ mod tests {
     #[test]
     fn damaged_cells_are_faults() {
         for bad in [&[][..], &[0, 1, 0, 0, 0, 0, 0, 0], &[0, 0, 0, 0, 0x12, 0, 0, 0]] {
-            assert!(matches!(binary::<i128>(decimal(10, 2), bad), Err(Odd::Fault(_))));
+            assert!(matches!(binary::<i128>(decimal(10, 2), bad), Err(Misfit::Fault(_))));
         }
     }
 }

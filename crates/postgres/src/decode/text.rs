@@ -7,9 +7,9 @@ use arrow_array::types::{BinaryType, Date32Type, IntervalMonthDayNanoType, Large
 use arrow_buffer::IntervalMonthDayNano;
 use arrow_schema::{DataType, Field, IntervalUnit};
 use longshore_values::calendar::{DAY, SECOND, number, parse_date, parse_span, parse_time};
-use longshore_values::odds::{Odds, infinite, out_of_range, time_24};
+use longshore_values::policies::{ValuePolicies, infinite, out_of_range, time_24};
 use longshore_values::text::{Number, not, numbers, times, timestamps, unhex, utf8, uuid};
-use longshore_values::{Booleans, Decoder, Derived, Fixed, Losses, Odd, Primitive, bytes, strings};
+use longshore_values::{Booleans, Decoder, Derived, Fixed, Losses, Misfit, Primitive, bytes, strings};
 
 use super::Labels;
 use super::nested::{Lists, Records, TextArray, TextRecord};
@@ -21,7 +21,7 @@ use crate::{geometry, hstore, vector};
 pub(super) fn decoder(
     native: &Type,
     arrow: &DataType,
-    odds: Odds,
+    policies: ValuePolicies,
     losses: &Losses,
 ) -> Option<Box<dyn Decoder>> {
     match (&native.kind, arrow) {
@@ -32,18 +32,18 @@ pub(super) fn decoder(
             Some(Box::new(Labels::new(labels)))
         }
         (Kind::Array { element, delimiter, .. }, DataType::List(_)) => {
-            lists(element, *delimiter, arrow, odds, losses)
+            lists(element, *delimiter, arrow, policies, losses)
         }
         (Kind::Composite(attributes), DataType::Struct(fields)) if attributes.len() == fields.len() => {
             let children = attributes.iter().zip(fields);
             let children: Option<Vec<_>> = children
-                .map(|(child, field)| decoder(&child.native, field.data_type(), odds, losses))
+                .map(|(child, field)| decoder(&child.native, field.data_type(), policies, losses))
                 .collect();
             Some(Box::new(Records::new(fields.clone(), children?, Box::new(TextRecord))))
         }
         (Kind::Range(bound), DataType::Struct(fields)) => {
             let [lower, upper, ..] = fields.as_ref() else { return None };
-            let bound = |field: &Field| decoder(bound, field.data_type(), odds, losses);
+            let bound = |field: &Field| decoder(bound, field.data_type(), policies, losses);
             let flag = || Booleans::boxed(boolean);
             let children = vec![bound(lower)?, bound(upper)?, flag(), flag(), flag()];
             Some(Box::new(Records::new(fields.clone(), children, Box::new(TextRange))))
@@ -58,7 +58,7 @@ pub(super) fn decoder(
         (Kind::Plain(Class::Geometry), DataType::Binary | DataType::LargeBinary) => {
             Some(geometry::decoder(native, Format::Text, arrow))
         }
-        _ => scalar(native, arrow, odds, losses),
+        _ => scalar(native, arrow, policies, losses),
     }
 }
 
@@ -67,7 +67,7 @@ fn lists(
     element: &Type,
     delimiter: u8,
     arrow: &DataType,
-    odds: Odds,
+    policies: ValuePolicies,
     losses: &Losses,
 ) -> Option<Box<dyn Decoder>> {
     let DataType::List(item) = arrow else { return None };
@@ -77,7 +77,7 @@ fn lists(
         innermost = inner;
         depth += 1;
     }
-    let values = decoder(element, innermost.data_type(), odds, losses)?;
+    let values = decoder(element, innermost.data_type(), policies, losses)?;
     let split = Box::new(TextArray { delimiter });
     Some(Box::new(Lists::new(item.clone(), depth, values, split, Some(losses.clone()))))
 }
@@ -99,7 +99,12 @@ fn levels(arrow: &DataType) -> usize {
     }
 }
 
-fn scalar(native: &Type, arrow: &DataType, odds: Odds, losses: &Losses) -> Option<Box<dyn Decoder>> {
+fn scalar(
+    native: &Type,
+    arrow: &DataType,
+    policies: ValuePolicies,
+    losses: &Losses,
+) -> Option<Box<dyn Decoder>> {
     let is = |class: Class| matches!(native.kind, Kind::Plain(got) if got == class);
     let number = match native.kind {
         Kind::Plain(Class::Float4) => Number::Float,
@@ -118,21 +123,21 @@ fn scalar(native: &Type, arrow: &DataType, odds: Odds, losses: &Losses) -> Optio
         DataType::FixedSizeBinary(16) if is(Class::Uuid) || is(Class::Text) || is(Class::TextOnly) => {
             Fixed::<16, _>::boxed(uuid)
         }
-        DataType::Date32 => Primitive::<Date32Type, _>::boxed(as_is, move |cell| date(cell, odds)),
-        DataType::Time64(_) => return times(arrow, move |cell| time(cell, odds)),
+        DataType::Date32 => Primitive::<Date32Type, _>::boxed(as_is, move |cell| date(cell, policies)),
+        DataType::Time64(_) => return times(arrow, move |cell| time(cell, policies)),
         DataType::Timestamp(unit, ref zone) => {
             let has_zone = zone.is_some();
-            timestamps(as_is, unit, odds.infinity, move |cell| timestamp(cell, has_zone, odds))
+            timestamps(as_is, unit, policies.infinity, move |cell| timestamp(cell, has_zone, policies))
         }
         DataType::Interval(IntervalUnit::MonthDayNano) => {
-            Primitive::<IntervalMonthDayNanoType, _>::boxed(as_is, move |cell| interval(cell, odds))
+            Primitive::<IntervalMonthDayNanoType, _>::boxed(as_is, move |cell| interval(cell, policies))
         }
-        DataType::List(_) => return lists(&Type::text_only("element"), b',', arrow, odds, losses),
-        _ => return numbers(arrow, number, odds.numeric_nan, losses),
+        DataType::List(_) => return lists(&Type::text_only("element"), b',', arrow, policies, losses),
+        _ => return numbers(arrow, number, policies.numeric_nan, losses),
     })
 }
 
-fn boolean(cell: &[u8]) -> Result<bool, Odd> {
+fn boolean(cell: &[u8]) -> Result<bool, Misfit> {
     match cell {
         b"t" | b"true" => Ok(true),
         b"f" | b"false" => Ok(false),
@@ -141,8 +146,8 @@ fn boolean(cell: &[u8]) -> Result<bool, Odd> {
 }
 
 /// bytea in either of `bytea_output`'s forms: hex, or escape (`\\` and `\ooo`).
-fn bytea(cell: &[u8], into: &mut Vec<u8>) -> Result<(), Odd> {
-    let damaged = || Odd::fault("the server sent a damaged bytea");
+fn bytea(cell: &[u8], into: &mut Vec<u8>) -> Result<(), Misfit> {
+    let damaged = || Misfit::fault("the server sent a damaged bytea");
     if let Some(digits) = cell.strip_prefix(b"\\x") {
         into.extend(unhex(digits).ok_or_else(damaged)?);
         return Ok(());
@@ -184,31 +189,31 @@ fn is_infinite(text: &str) -> bool {
 }
 
 /// A date's days since 1970-01-01. A timestamp is one only at midnight.
-pub(super) fn date(cell: &[u8], odds: Odds) -> Result<i32, Odd> {
+pub(super) fn date(cell: &[u8], policies: ValuePolicies) -> Result<i32, Misfit> {
     let text = utf8(cell)?;
     if is_infinite(text) {
-        return Err(infinite(odds.infinity));
+        return Err(infinite(policies.infinity));
     }
     let (civil, before_christ) = strip_era(text);
     let civil = civil.strip_suffix(" 00:00:00").unwrap_or(civil);
     let days = parse_date(civil, before_christ).ok_or_else(|| not("a date", text))?;
-    i32::try_from(days).map_err(|_| out_of_range(odds.infinity))
+    i32::try_from(days).map_err(|_| out_of_range(policies.infinity))
 }
 
 /// A time's microseconds since midnight.
-pub(super) fn time(cell: &[u8], odds: Odds) -> Result<i64, Odd> {
+pub(super) fn time(cell: &[u8], policies: ValuePolicies) -> Result<i64, Misfit> {
     let text = utf8(cell)?;
     match parse_time(text).ok_or_else(|| not("a time", text))? {
-        DAY => Err(time_24(odds.time_24)),
+        DAY => Err(time_24(policies.time_24)),
         microseconds => Ok(microseconds),
     }
 }
 
 /// A timestamp's microseconds since 1970-01-01; one `has_zone` needs an offset, a naive one must have none.
-pub(super) fn timestamp(cell: &[u8], has_zone: bool, odds: Odds) -> Result<i64, Odd> {
+pub(super) fn timestamp(cell: &[u8], has_zone: bool, policies: ValuePolicies) -> Result<i64, Misfit> {
     let text = utf8(cell)?;
     if is_infinite(text) {
-        return Err(infinite(odds.infinity));
+        return Err(infinite(policies.infinity));
     }
     let (civil, before_christ) = strip_era(text);
     let (date, clock) = civil.split_once(' ').unwrap_or((civil, "00:00:00"));
@@ -222,38 +227,38 @@ pub(super) fn timestamp(cell: &[u8], has_zone: bool, odds: Odds) -> Result<i64, 
     let offset = offset.map_or(Some(0), parse_offset).ok_or_else(|| not("a timestamp", text))?;
     // Wide: the local time may be beyond what its instant is not.
     let microseconds = i128::from(days) * i128::from(DAY) + i128::from(time) - i128::from(offset);
-    i64::try_from(microseconds).map_err(|_| out_of_range(odds.infinity))
+    i64::try_from(microseconds).map_err(|_| out_of_range(policies.infinity))
 }
 
 #[cold]
-fn wrong_zone(text: &str, has_zone: bool) -> Odd {
+fn wrong_zone(text: &str, has_zone: bool) -> Misfit {
     if has_zone {
-        return Odd::with_hint(
+        return Misfit::with_hint(
             format!("{text:?} has no time zone, so it is not a point in time"),
             "ask for \"timestamp[us]\", or convert in the query: column AT TIME ZONE 'UTC'",
         );
     }
-    Odd::with_hint(
+    Misfit::with_hint(
         format!("{text:?} has a time zone; without it, it would be another value"),
         "ask for \"timestamp[us, tz=UTC]\", or convert in the query: column AT TIME ZONE 'UTC'",
     )
 }
 
 /// The three parts of an interval's text.
-pub(super) fn interval(cell: &[u8], odds: Odds) -> Result<IntervalMonthDayNano, Odd> {
+pub(super) fn interval(cell: &[u8], policies: ValuePolicies) -> Result<IntervalMonthDayNano, Misfit> {
     let text = utf8(cell)?;
     if matches!(text, "infinity" | "-infinity") {
-        return Err(infinite(odds.infinity));
+        return Err(infinite(policies.infinity));
     }
     let (months, days, microseconds) = interval_parts(text).ok_or_else(|| {
-        Odd::with_hint(
+        Misfit::with_hint(
             format!("{text:?} is not an interval in PostgreSQL's own style"),
             "leave IntervalStyle at postgres, or ask for text with schema={\"<column>\": \"string\"}",
         )
     })?;
     let fits =
         || Some((i32::try_from(months).ok()?, i32::try_from(days).ok()?, microseconds.checked_mul(1000)?));
-    let (months, days, nanoseconds) = fits().ok_or_else(|| out_of_range(odds.infinity))?;
+    let (months, days, nanoseconds) = fits().ok_or_else(|| out_of_range(policies.infinity))?;
     Ok(IntervalMonthDayNano::new(months, days, nanoseconds))
 }
 
@@ -288,9 +293,12 @@ mod tests {
         use longshore_values::{Cells, Span};
         let native = Type { name: "numeric".to_owned(), kind: Kind::Plain(Class::Numeric), modifier: -1 };
         let read = |text: &str, numeric_nan: Unrepresentable| {
-            let odds =
-                Odds { numeric_nan, infinity: Unrepresentable::Error, time_24: Unrepresentable::Error };
-            let mut decoder = decoder(&native, &DataType::Float32, odds, &Losses::default()).unwrap();
+            let policies = ValuePolicies {
+                numeric_nan,
+                infinity: Unrepresentable::Error,
+                time_24: Unrepresentable::Error,
+            };
+            let mut decoder = decoder(&native, &DataType::Float32, policies, &Losses::default()).unwrap();
             let span = Span::new(0, u32::try_from(text.len()).unwrap());
             decoder
                 .decode(Cells::new(text.as_bytes(), &[span], false))
@@ -306,14 +314,14 @@ mod tests {
 
     #[test]
     fn only_bytea_is_binary_and_only_uuids_are_sixteen_bytes() {
-        let odds = Odds {
+        let policies = ValuePolicies {
             numeric_nan: Unrepresentable::Error,
             infinity: Unrepresentable::Error,
             time_24: Unrepresentable::Error,
         };
         let reads = |class: Class, arrow: &DataType| {
             let native = Type { name: "made".to_owned(), kind: Kind::Plain(class), modifier: -1 };
-            decoder(&native, arrow, odds, &Losses::default()).is_some()
+            decoder(&native, arrow, policies, &Losses::default()).is_some()
         };
         assert!(reads(Class::Bytes, &DataType::Binary) && reads(Class::Bytes, &DataType::LargeBinary));
         assert!(reads(Class::Uuid, &DataType::FixedSizeBinary(16)));
@@ -328,7 +336,7 @@ mod tests {
     fn a_text_with_lists_of_unlike_depths_is_a_fault() {
         use arrow_schema::Field;
         use longshore_values::{Cells, Span};
-        let odds = Odds {
+        let policies = ValuePolicies {
             numeric_nan: Unrepresentable::Error,
             infinity: Unrepresentable::Error,
             time_24: Unrepresentable::Error,
@@ -336,7 +344,8 @@ mod tests {
         let list = |item: DataType| DataType::List(std::sync::Arc::new(Field::new_list_field(item, true)));
         let reads = |text: &str| {
             let wanted = list(list(list(DataType::Int8)));
-            let mut decoder = decoder(&Type::text_only("text"), &wanted, odds, &Losses::default()).unwrap();
+            let mut decoder =
+                decoder(&Type::text_only("text"), &wanted, policies, &Losses::default()).unwrap();
             let span = Span::new(0, u32::try_from(text.len()).unwrap());
             decoder.decode(Cells::new(text.as_bytes(), &[span], false)).is_ok()
         };
@@ -355,32 +364,32 @@ mod tests {
         assert!(read(b"\\x0").is_err() && read(b"\\9").is_err() && read(b"\\999").is_err());
     }
 
-    fn odds() -> Odds {
-        Odds::from(&ReadOptions::default())
+    fn policies() -> ValuePolicies {
+        ValuePolicies::from(&ReadOptions::default())
     }
 
     #[test]
     fn dates_of_all_eras() {
-        assert_eq!(date(b"0001-01-01 BC", odds()), Ok(-719_528));
-        assert_eq!(date(b"5874897-12-31", odds()), Ok(2_145_042_905));
+        assert_eq!(date(b"0001-01-01 BC", policies()), Ok(-719_528));
+        assert_eq!(date(b"5874897-12-31", policies()), Ok(2_145_042_905));
         for bad in ["2023-02-29", "2023-13-01", "2023-1", "", "abc", "-2023-01-01"] {
-            assert!(date(bad.as_bytes(), odds()).is_err(), "{bad}");
+            assert!(date(bad.as_bytes(), policies()).is_err(), "{bad}");
         }
     }
 
     #[test]
     fn timestamps_keep_microseconds_and_offsets() {
-        assert_eq!(timestamp(b"1969-12-31 23:59:59.999999", false, odds()), Ok(-1));
-        assert_eq!(timestamp(b"1970-01-01 05:30:00+05:30", true, odds()), Ok(0));
-        assert_eq!(timestamp(b"1970-01-01 00:00:00.5-00:00:01", true, odds()), Ok(1_500_000));
-        assert_eq!(timestamp(b"294247-01-10 05:00:54.775807+01", true, odds()), Ok(i64::MAX));
-        assert!(timestamp(b"1970-01-01 00:00:00", true, odds()).is_err());
-        assert!(timestamp(b"1970-01-01 00:00:00+00", false, odds()).is_err());
+        assert_eq!(timestamp(b"1969-12-31 23:59:59.999999", false, policies()), Ok(-1));
+        assert_eq!(timestamp(b"1970-01-01 05:30:00+05:30", true, policies()), Ok(0));
+        assert_eq!(timestamp(b"1970-01-01 00:00:00.5-00:00:01", true, policies()), Ok(1_500_000));
+        assert_eq!(timestamp(b"294247-01-10 05:00:54.775807+01", true, policies()), Ok(i64::MAX));
+        assert!(timestamp(b"1970-01-01 00:00:00", true, policies()).is_err());
+        assert!(timestamp(b"1970-01-01 00:00:00+00", false, policies()).is_err());
     }
 
     #[test]
     fn signs_belong_to_each_part() {
-        let read = |text: &str| interval(text.as_bytes(), Odds::from(&ReadOptions::default()));
+        let read = |text: &str| interval(text.as_bytes(), ValuePolicies::from(&ReadOptions::default()));
         let interval = IntervalMonthDayNano::new;
         assert_eq!(read("1 year 2 mons -3 days +04:05:06.789"), Ok(interval(14, -3, 14_706_789_000_000)));
         assert_eq!(read("-00:00:00.000001"), Ok(interval(0, 0, -1000)));

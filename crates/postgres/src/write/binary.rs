@@ -9,7 +9,7 @@ use longshore_core::EXTENSION;
 use longshore_source::fit;
 use longshore_source::table::value_type;
 use longshore_values::decimal::short_mantissa;
-use longshore_values::{Item, Items, Odd, Uniform};
+use longshore_values::{Item, Items, Misfit, Uniform};
 
 use super::exact;
 use super::text::is_list;
@@ -22,7 +22,7 @@ const EPOCH: i64 = 10_957 * DAY;
 const DAY: i64 = 86_400_000_000;
 
 /// A function that appends the length and the bytes of a cell that is not NULL.
-pub(super) type Encode = fn(&Type, &Item<'_>, &mut Vec<u8>) -> Result<(), Odd>;
+pub(super) type Encode = fn(&Type, &Item<'_>, &mut Vec<u8>) -> Result<(), Misfit>;
 
 /// THE TABLE: what encodes every value of `field` for a column of `native`; `None` where they go as texts.
 pub(super) fn encode(field: &Field, native: &Type) -> Option<Encode> {
@@ -110,7 +110,7 @@ pub(super) fn encode(field: &Field, native: &Type) -> Option<Encode> {
     })
 }
 
-fn integer<To>(item: &Item<'_>, least: To, most: To) -> Result<To, Odd>
+fn integer<To>(item: &Item<'_>, least: To, most: To) -> Result<To, Misfit>
 where
     To: TryFrom<i64> + TryFrom<u64> + Display,
 {
@@ -122,7 +122,7 @@ where
     value.ok_or_else(|| fit::not_within(least, most))
 }
 
-fn numeric(native: &Type, item: &Item<'_>, out: &mut Vec<u8>) -> Result<(), Odd> {
+fn numeric(native: &Type, item: &Item<'_>, out: &mut Vec<u8>) -> Result<(), Misfit> {
     match item {
         Item::Decimal(value, scale) => put_numeric(native, *value, *scale, out),
         Item::Int(value) => put_numeric(native, (*value).into(), 0, out),
@@ -134,20 +134,20 @@ fn numeric(native: &Type, item: &Item<'_>, out: &mut Vec<u8>) -> Result<(), Odd>
     }
 }
 
-fn text<'a>(item: &Item<'a>) -> Result<&'a str, Odd> {
+fn text<'a>(item: &Item<'a>) -> Result<&'a str, Misfit> {
     match item {
         Item::Text(value) => Ok(value),
         _ => Err(unsuited()),
     }
 }
 
-fn timestamp(native: &Type, item: &Item<'_>, out: &mut Vec<u8>) -> Result<(), Odd> {
+fn timestamp(native: &Type, item: &Item<'_>, out: &mut Vec<u8>) -> Result<(), Misfit> {
     let (Item::Timestamp(value, unit) | Item::Instant(value, unit)) = item else { return Err(unsuited()) };
     let at = exact::whole_microseconds(native, *value, *unit)?.checked_sub(EPOCH);
     fixed(at.filter(|at| *at != i64::MIN).ok_or_else(beyond)?.to_be_bytes(), out)
 }
 
-fn interval(native: &Type, item: &Item<'_>, out: &mut Vec<u8>) -> Result<(), Odd> {
+fn interval(native: &Type, item: &Item<'_>, out: &mut Vec<u8>) -> Result<(), Misfit> {
     exact::check(item, native)?;
     let (months, days, microseconds) = match item {
         Item::Duration(value, unit) => (0, 0, exact::whole_microseconds(native, *value, *unit)?),
@@ -164,14 +164,14 @@ fn interval(native: &Type, item: &Item<'_>, out: &mut Vec<u8>) -> Result<(), Odd
 }
 
 #[inline]
-fn fixed<const N: usize>(value: [u8; N], out: &mut Vec<u8>) -> Result<(), Odd> {
+fn fixed<const N: usize>(value: [u8; N], out: &mut Vec<u8>) -> Result<(), Misfit> {
     bytes(&[], &value, out)
 }
 
 #[inline]
-fn bytes(prefix: &[u8], value: &[u8], out: &mut Vec<u8>) -> Result<(), Odd> {
+fn bytes(prefix: &[u8], value: &[u8], out: &mut Vec<u8>) -> Result<(), Misfit> {
     let length = i32::try_from(prefix.len() + value.len())
-        .map_err(|_| Odd::fault("PostgreSQL's values have 1 GiB at most"))?;
+        .map_err(|_| Misfit::fault("PostgreSQL's values have 1 GiB at most"))?;
     out.extend_from_slice(&length.to_be_bytes());
     out.extend_from_slice(prefix);
     out.extend_from_slice(value);
@@ -180,7 +180,7 @@ fn bytes(prefix: &[u8], value: &[u8], out: &mut Vec<u8>) -> Result<(), Odd> {
 
 /// The day of a timestamp at midnight, as the server counts it.
 #[inline]
-fn day(value: i64, unit: TimeUnit) -> Result<i32, Odd> {
+fn day(value: i64, unit: TimeUnit) -> Result<i32, Misfit> {
     i32::try_from(fit::midnight(value, unit)?).ok().and_then(days).ok_or_else(beyond)
 }
 
@@ -190,7 +190,7 @@ fn days(days: i32) -> Option<i32> {
     days.checked_sub(EPOCH_DAYS).filter(|days| *days != i32::MIN)
 }
 
-fn label(native: &Type, item: &Item<'_>, out: &mut Vec<u8>) -> Result<(), Odd> {
+fn label(native: &Type, item: &Item<'_>, out: &mut Vec<u8>) -> Result<(), Misfit> {
     let Kind::Enum(labels) = &native.kind else { return Err(unsuited()) };
     let value = text(item)?;
     if labels.iter().any(|label| label == value) {
@@ -200,13 +200,13 @@ fn label(native: &Type, item: &Item<'_>, out: &mut Vec<u8>) -> Result<(), Odd> {
 }
 
 #[cold]
-fn beyond() -> Odd {
+fn beyond() -> Misfit {
     fit::beyond("PostgreSQL")
 }
 
 #[cold]
-fn unsuited() -> Odd {
-    Odd::fault("a column of one kind brought a value of another")
+fn unsuited() -> Misfit {
+    Misfit::fault("a column of one kind brought a value of another")
 }
 
 /// The encoder of a column's batch in the binary format. Without NULLs, and where its values all have a cell,
@@ -249,7 +249,7 @@ impl<'a> ColumnEncoder<'a> {
 
     /// Appends the cell of `row`.
     #[inline]
-    pub(super) fn put(&self, row: usize, native: &Type, out: &mut Vec<u8>) -> Result<(), Odd> {
+    pub(super) fn put(&self, row: usize, native: &Type, out: &mut Vec<u8>) -> Result<(), Misfit> {
         match self {
             Self::Int4(values) => fixed(values[row].to_be_bytes(), out),
             Self::Int8(values) => fixed(values[row].to_be_bytes(), out),
@@ -292,7 +292,7 @@ const BASE: u64 = 10_000;
 /// Appends a numeric (`numeric_recv`: groups of four decimal digits, and where the point is): `value` divided by ten to
 /// the power of `scale`.
 #[inline]
-fn put_numeric(native: &Type, value: i128, scale: i8, out: &mut Vec<u8>) -> Result<(), Odd> {
+fn put_numeric(native: &Type, value: i128, scale: i8, out: &mut Vec<u8>) -> Result<(), Misfit> {
     let places = usize::try_from(scale).unwrap_or_default();
     // The last group is filled up with zeros.
     let padding = (GROUP - places % GROUP) % GROUP;
@@ -321,13 +321,13 @@ fn put_numeric(native: &Type, value: i128, scale: i8, out: &mut Vec<u8>) -> Resu
 }
 
 /// The same for a number of any length, in text.
-fn put_digits(native: &Type, item: &Item<'_>, out: &mut Vec<u8>) -> Result<(), Odd> {
+fn put_digits(native: &Type, item: &Item<'_>, out: &mut Vec<u8>) -> Result<(), Misfit> {
     put_plain(native, &exact::digits(item).unwrap_or_default(), out)
 }
 
 /// Appends length and value of a double, by the digits that tell it from all others.
 #[inline]
-fn put_double(native: &Type, value: f64, out: &mut Vec<u8>) -> Result<(), Odd> {
+fn put_double(native: &Type, value: f64, out: &mut Vec<u8>) -> Result<(), Misfit> {
     // Where the column has a scale, the server gives every value the column's own.
     let scale = exact::decimals(native).and_then(|decimals| u8::try_from(decimals.scale).ok());
     match scale.and_then(|scale| short_mantissa(value, scale).zip(i8::try_from(scale).ok())) {
@@ -337,7 +337,7 @@ fn put_double(native: &Type, value: f64, out: &mut Vec<u8>) -> Result<(), Odd> {
 }
 
 /// Appends length and value of a float, by the digits that tell it from all others.
-fn put_float(native: &Type, value: f64, plain: &str, out: &mut Vec<u8>) -> Result<(), Odd> {
+fn put_float(native: &Type, value: f64, plain: &str, out: &mut Vec<u8>) -> Result<(), Misfit> {
     let special = match value {
         _ if value.is_nan() => NAN,
         f64::INFINITY => INFINITY,
@@ -353,7 +353,7 @@ fn put_float(native: &Type, value: f64, plain: &str, out: &mut Vec<u8>) -> Resul
 }
 
 /// Appends length and value of `[-]digits[.digits]`.
-fn put_plain(native: &Type, plain: &str, out: &mut Vec<u8>) -> Result<(), Odd> {
+fn put_plain(native: &Type, plain: &str, out: &mut Vec<u8>) -> Result<(), Misfit> {
     exact::decimal(native, plain)?;
     let (is_negative, plain) = plain.strip_prefix('-').map_or((false, plain), |rest| (true, rest));
     let (whole, fraction) = plain.split_once('.').unwrap_or((plain, ""));
@@ -386,7 +386,7 @@ struct Header {
 }
 
 impl Header {
-    fn put(self, groups: impl Iterator<Item = u16>, count: usize, out: &mut Vec<u8>) -> Result<(), Odd> {
+    fn put(self, groups: impl Iterator<Item = u16>, count: usize, out: &mut Vec<u8>) -> Result<(), Misfit> {
         let number = i16::try_from(count).map_err(|_| beyond_numeric())?;
         let weight = if count == 0 { 0 } else { i16::try_from(self.weight).map_err(|_| beyond_numeric())? };
         let scale =
@@ -403,8 +403,8 @@ impl Header {
 }
 
 #[cold]
-fn beyond_numeric() -> Odd {
-    Odd::fault("numeric has 131,072 digits before the point and 16,383 after it")
+fn beyond_numeric() -> Misfit {
+    Misfit::fault("numeric has 131,072 digits before the point and 16,383 after it")
 }
 
 #[cfg(test)]

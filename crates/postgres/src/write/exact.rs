@@ -3,12 +3,12 @@
 use arrow_schema::TimeUnit;
 use longshore_source::fit::{self, Decimals};
 use longshore_values::calendar;
-use longshore_values::{Item, Odd, microseconds, push_number};
+use longshore_values::{Item, Misfit, microseconds, push_number};
 
 use crate::types::{Class, Kind, Type, precision_and_scale};
 
 /// Refuses what the server would change.
-pub(super) fn check(item: &Item<'_>, native: &Type) -> Result<(), Odd> {
+pub(super) fn check(item: &Item<'_>, native: &Type) -> Result<(), Misfit> {
     check_kept(item, native)?;
     let Kind::Plain(class) = native.kind else { return Ok(()) };
     match (item, class) {
@@ -47,8 +47,8 @@ pub(super) fn digits(item: &Item<'_>) -> Option<String> {
 }
 
 #[cold]
-pub(super) fn zero_byte() -> Odd {
-    Odd::with_hint("PostgreSQL's text has no zero bytes", "write it as bytes, into a bytea column")
+pub(super) fn zero_byte() -> Misfit {
+    Misfit::with_hint("PostgreSQL's text has no zero bytes", "write it as bytes, into a bytea column")
 }
 
 /// How many characters a column has at most, where it is bound.
@@ -57,7 +57,7 @@ pub(super) fn most_characters(native: &Type) -> Option<usize> {
 }
 
 /// Text of as many characters as the column has, at most. The server would drop blanks at its end.
-pub(super) fn length(native: &Type, value: &str) -> Result<(), Odd> {
+pub(super) fn length(native: &Type, value: &str) -> Result<(), Misfit> {
     if value.as_bytes().contains(&0) {
         return Err(zero_byte());
     }
@@ -74,18 +74,18 @@ pub(super) fn decimals(native: &Type) -> Option<Decimals> {
 }
 
 /// A number's text into numeric's column.
-pub(super) fn decimal(native: &Type, text: &str) -> Result<(), Odd> {
+pub(super) fn decimal(native: &Type, text: &str) -> Result<(), Misfit> {
     decimals(native).map_or(Ok(()), |decimals| decimals.check(text))
 }
 
-fn number_text(native: &Type, value: &str) -> Result<(), Odd> {
+fn number_text(native: &Type, value: &str) -> Result<(), Misfit> {
     let text = value.trim();
     if text.eq_ignore_ascii_case("nan") { Ok(()) } else { decimal(native, text) }
 }
 
 /// The microseconds of a time, which has no digit that the column would round.
 #[inline]
-pub(super) fn whole_microseconds(native: &Type, value: i64, unit: TimeUnit) -> Result<i64, Odd> {
+pub(super) fn whole_microseconds(native: &Type, value: i64, unit: TimeUnit) -> Result<i64, Misfit> {
     let microseconds = fit::microseconds(value, unit)?;
     let digits = match native.kind {
         Kind::Plain(Class::Time | Class::Timestamp | Class::Timestamptz) => native.modifier,
@@ -99,7 +99,7 @@ pub(super) fn whole_microseconds(native: &Type, value: i64, unit: TimeUnit) -> R
 }
 
 /// ISO 8601 alone: other texts mean what the session's settings make of them, and some lose a part without a word.
-fn temporal_text(native: &Type, class: Class, value: &str) -> Result<(), Odd> {
+fn temporal_text(native: &Type, class: Class, value: &str) -> Result<(), Misfit> {
     if matches!(value, "infinity" | "-infinity") && class != Class::Time {
         return Ok(());
     }
@@ -140,7 +140,7 @@ const MONTH: i32 = 1 << 1;
 const ALL: i32 = 0x7fff;
 
 /// Refuses what a column of `native` would drop.
-fn check_kept(item: &Item<'_>, native: &Type) -> Result<(), Odd> {
+fn check_kept(item: &Item<'_>, native: &Type) -> Result<(), Misfit> {
     let class = match &native.kind {
         Kind::Plain(class) => *class,
         Kind::Array { .. } | Kind::Composite(_) => return literal(item, native),
@@ -156,7 +156,7 @@ fn check_kept(item: &Item<'_>, native: &Type) -> Result<(), Odd> {
 }
 
 /// A number is not a date: the server would read 20260131 as one, and 5 as seconds.
-fn refuse_numbers(item: &Item<'_>) -> Result<(), Odd> {
+fn refuse_numbers(item: &Item<'_>) -> Result<(), Misfit> {
     let is_number = matches!(
         item,
         Item::Bool(_)
@@ -168,12 +168,12 @@ fn refuse_numbers(item: &Item<'_>) -> Result<(), Odd> {
             | Item::WideDecimal(..)
     );
     if is_number {
-        return Err(Odd::with_hint("a number is not a time", "convert the data to dates or times"));
+        return Err(Misfit::with_hint("a number is not a time", "convert the data to dates or times"));
     }
     Ok(())
 }
 
-fn interval(item: &Item<'_>, native: &Type) -> Result<(), Odd> {
+fn interval(item: &Item<'_>, native: &Type) -> Result<(), Misfit> {
     let fields = if native.modifier < 0 { ALL } else { native.modifier >> 16 & ALL };
     let (months, days, at) = match item {
         Item::Interval(months, days, nanoseconds) => (*months, *days, nanoseconds / 1000),
@@ -195,7 +195,7 @@ fn interval(item: &Item<'_>, native: &Type) -> Result<(), Odd> {
     if is_kept {
         return Ok(());
     }
-    Err(Odd::with_hint("the column keeps only some fields of an interval", "make it a plain interval"))
+    Err(Misfit::with_hint("the column keeps only some fields of an interval", "make it a plain interval"))
 }
 
 /// From version 17 on the greatest and the least of all parts stand for infinity.
@@ -204,41 +204,41 @@ fn is_infinite(months: i32, days: i32, at: i64) -> bool {
         || (months, days, at) == (i32::MIN, i32::MIN, i64::MIN)
 }
 
-fn interval_text(text: &str, native: &Type, fields: i32) -> Result<(), Odd> {
+fn interval_text(text: &str, native: &Type, fields: i32) -> Result<(), Misfit> {
     let most =
         if native.modifier < 0 { 6 } else { usize::try_from(native.modifier & 0xffff).unwrap_or(6).min(6) };
     if fields == ALL && places(text) <= most {
         return Ok(());
     }
-    Err(Odd::with_hint("the column might drop a part of it", "give spans of time, not texts"))
+    Err(Misfit::with_hint("the column might drop a part of it", "give spans of time, not texts"))
 }
 
 /// Types that have no class of their own, and lose something of what they read.
-fn named(item: &Item<'_>, name: &str) -> Result<(), Odd> {
+fn named(item: &Item<'_>, name: &str) -> Result<(), Misfit> {
     match (name, item) {
         ("char", Item::Text(text)) if text.len() > 1 => {
-            Err(Odd::with_hint("the column has one byte", "make it text"))
+            Err(Misfit::with_hint("the column has one byte", "make it text"))
         }
         ("money", _) => money(item),
         ("timetz", Item::Timestamp(..) | Item::Instant(..) | Item::Date(_)) => {
-            Err(Odd::with_hint("the column keeps only a time of day", "make it timestamptz"))
+            Err(Misfit::with_hint("the column keeps only a time of day", "make it timestamptz"))
         }
         ("timetz", Item::Text(text)) if !is_zoned_clock(text) => {
-            Err(Odd::with_hint("the text is not a time with a zone", "write 23:59:59.999999+02"))
+            Err(Misfit::with_hint("the text is not a time with a zone", "write 23:59:59.999999+02"))
         }
         ("daterange" | "datemultirange", Item::Text(text)) if text.contains(':') => {
-            Err(Odd::with_hint("the column has no times of day", "write [2026-01-31,2026-02-28)"))
+            Err(Misfit::with_hint("the column has no times of day", "write [2026-01-31,2026-02-28)"))
         }
         ("tsrange" | "tstzrange" | "tsmultirange" | "tstzmultirange", Item::Text(text))
             if places(text) > 6 =>
         {
-            Err(Odd::with_hint("the column has microseconds", "round the data to microseconds"))
+            Err(Misfit::with_hint("the column has microseconds", "round the data to microseconds"))
         }
         _ => Ok(()),
     }
 }
 
-fn money(item: &Item<'_>) -> Result<(), Odd> {
+fn money(item: &Item<'_>) -> Result<(), Misfit> {
     let plain = match item {
         Item::Text(value) => (*value).to_owned(),
         _ => digits(item).unwrap_or_default(),
@@ -247,7 +247,7 @@ fn money(item: &Item<'_>) -> Result<(), Odd> {
     if places(if plain.contains('.') { kept } else { &plain }) <= 2 {
         return Ok(());
     }
-    Err(Odd::with_hint(
+    Err(Misfit::with_hint(
         "money has two digits after the point, and would be rounded",
         "make the column numeric",
     ))
@@ -268,12 +268,12 @@ fn is_zoned_clock(text: &str) -> bool {
 }
 
 /// The text of a whole array or row, whose parts are not looked at here.
-fn literal(item: &Item<'_>, native: &Type) -> Result<(), Odd> {
+fn literal(item: &Item<'_>, native: &Type) -> Result<(), Misfit> {
     if !matches!(item, Item::Text(_)) || !loses(native) {
         return Ok(());
     }
     let form = if matches!(native.kind, Kind::Composite(_)) { "structs" } else { "lists" };
-    Err(Odd::with_hint(
+    Err(Misfit::with_hint(
         "the server might drop a part of what the text holds",
         format!("give {form}, not texts"),
     ))
@@ -298,13 +298,13 @@ fn loses(native: &Type) -> bool {
 }
 
 /// Refuses what would not come back as a list within a list.
-pub(super) fn list_within(item: &Item<'_>, is_inner: bool) -> Result<(), Odd> {
+pub(super) fn list_within(item: &Item<'_>, is_inner: bool) -> Result<(), Misfit> {
     match item {
         Item::Null if is_inner => {
-            Err(Odd::with_hint("an array has no NULL in the place of a list", "replace it, or write json"))
+            Err(Misfit::with_hint("an array has no NULL in the place of a list", "replace it, or write json"))
         }
         Item::List(values) if is_inner && values.is_empty() => {
-            Err(Odd::with_hint("an array has no empty list inside", "drop it, or write json"))
+            Err(Misfit::with_hint("an array has no empty list inside", "drop it, or write json"))
         }
         _ => Ok(()),
     }

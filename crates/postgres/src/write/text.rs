@@ -4,7 +4,7 @@ use arrow_array::{Array, ArrayRef, StructArray};
 use arrow_schema::{DataType, Field, TimeUnit};
 use longshore_core::Value;
 use longshore_source::fit;
-use longshore_values::{Item, Items, Odd, element, json};
+use longshore_values::{Item, Items, Misfit, element, json};
 
 use super::exact;
 use crate::encode;
@@ -12,9 +12,9 @@ use crate::types::{Class, Kind, Type};
 use crate::{geometry, hstore, range, vector};
 
 /// Appends the text of `item`; `false` is NULL, of which nothing is appended.
-pub(super) fn put(item: &Item<'_>, field: &Field, native: &Type, cell: &mut String) -> Result<bool, Odd> {
+pub(super) fn put(item: &Item<'_>, field: &Field, native: &Type, cell: &mut String) -> Result<bool, Misfit> {
     let value = value(item, field, native)?;
-    let text = encode::text(&value, native).map_err(Odd::from)?;
+    let text = encode::text(&value, native).map_err(Misfit::from)?;
     match text {
         None => Ok(false),
         Some(text) if text.as_bytes().contains(&0) => Err(exact::zero_byte()),
@@ -26,7 +26,7 @@ pub(super) fn put(item: &Item<'_>, field: &Field, native: &Type, cell: &mut Stri
 }
 
 /// The value in the words of a parameter, which the server parses in the same way.
-fn value(item: &Item<'_>, field: &Field, native: &Type) -> Result<Value, Odd> {
+fn value(item: &Item<'_>, field: &Field, native: &Type) -> Result<Value, Misfit> {
     let microseconds = |value: i64, unit: TimeUnit| exact::whole_microseconds(native, value, unit);
     Ok(match item {
         Item::Null => Value::Null,
@@ -91,9 +91,9 @@ fn decimal(item: &Item<'_>, native: &Type) -> Value {
     Value::Decimal(plain)
 }
 
-fn list(values: &ArrayRef, field: &Field, native: &Type) -> Result<Value, Odd> {
+fn list(values: &ArrayRef, field: &Field, native: &Type) -> Result<Value, Misfit> {
     let item_field = element(field, values);
-    let items = Items::new(values, &item_field).map_err(Odd::from)?;
+    let items = Items::new(values, &item_field).map_err(Misfit::from)?;
     // The elements of an inner list are those of the whole array.
     let inner = match &native.kind {
         Kind::Array { element, .. } if !is_list(values.data_type()) => element.as_ref(),
@@ -120,16 +120,16 @@ pub(super) fn is_list(data_type: &DataType) -> bool {
 }
 
 /// A struct's values in the order of the composite's fields, which have the same names.
-fn composite(item: &Item<'_>, native: &Type) -> Result<Value, Odd> {
+fn composite(item: &Item<'_>, native: &Type) -> Result<Value, Misfit> {
     let Item::Row(array, row) = item else { return Ok(Value::Null) };
     if native.is(Class::Hstore) {
-        return Err(Odd::with_hint(
+        return Err(Misfit::with_hint(
             "a struct has the same keys in every row, hstore its own",
             "cast the data to a map of strings: pyarrow.map_(pyarrow.string(), pyarrow.string())",
         ));
     }
     let Kind::Composite(attributes) = &native.kind else {
-        return Err(Odd::with_hint(
+        return Err(Misfit::with_hint(
             "the column is not a composite",
             "write structs into a composite, or into json",
         ));
@@ -138,7 +138,7 @@ fn composite(item: &Item<'_>, native: &Type) -> Result<Value, Odd> {
     if array.columns().len() != attributes.len()
         || array.column_names().iter().any(|name| !names.contains(name))
     {
-        return Err(Odd::with_hint(
+        return Err(Misfit::with_hint(
             "the struct has other fields than the composite",
             format!("its fields are {}", names.join(", ")),
         ));
@@ -149,8 +149,8 @@ fn composite(item: &Item<'_>, native: &Type) -> Result<Value, Odd> {
             .iter()
             .zip(array.columns())
             .find(|(field, _)| *field.name() == attribute.name)
-            .ok_or_else(|| Odd::fault("the struct lacks a field"))?;
-        let items = Items::new(column, field).map_err(Odd::from)?;
+            .ok_or_else(|| Misfit::fault("the struct lacks a field"))?;
+        let items = Items::new(column, field).map_err(Misfit::from)?;
         let item = items.get(*row);
         exact::check(&item, &attribute.native)?;
         value(&item, field, &attribute.native)
@@ -159,9 +159,9 @@ fn composite(item: &Item<'_>, native: &Type) -> Result<Value, Odd> {
 }
 
 /// A struct's text for a range between bounds of the type `bound`.
-fn range_text(row: &StructArray, at: usize, bound: &Type) -> Result<String, Odd> {
+fn range_text(row: &StructArray, at: usize, bound: &Type) -> Result<String, Misfit> {
     range::literal(row, at, |item, index| {
         exact::check(item, bound)?;
-        encode::text(&value(item, &row.fields()[index], bound)?, bound).map_err(Odd::from)
+        encode::text(&value(item, &row.fields()[index], bound)?, bound).map_err(Misfit::from)
     })
 }

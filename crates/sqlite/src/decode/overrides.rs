@@ -7,7 +7,7 @@ use longshore_core::ReadOptions;
 use longshore_core::memory::room_for;
 use longshore_values::text::{Number, numbers, times, timestamps, uuid};
 use longshore_values::{
-    Booleans, CellFault, Cells, Decoder, Derived, Fixed, Losses, Odd, Primitive, Span, fault, strings,
+    Booleans, CellFault, Cells, Decoder, Derived, Fixed, Losses, Misfit, Primitive, Span, fault, strings,
 };
 
 use super::buffer::try_for_each;
@@ -16,7 +16,7 @@ use crate::cell::Cell;
 use crate::types::Class;
 
 /// Writes a value in the form that the decoder reads.
-type Render = fn(Cell<'_>, &mut Vec<u8>) -> Result<(), Odd>;
+type Render = fn(Cell<'_>, &mut Vec<u8>) -> Result<(), Misfit>;
 
 /// Reads a column of tagged values as the type that is wanted.
 pub(crate) struct Reader {
@@ -33,11 +33,12 @@ impl Reader {
         let mut any_null = false;
         try_for_each(array, Class::Any, |row, cell| {
             let start = bytes.len();
-            let rendered = if cell == Cell::Null { Err(Odd::Null) } else { (self.render)(cell, &mut bytes) };
+            let rendered =
+                if cell == Cell::Null { Err(Misfit::Null) } else { (self.render)(cell, &mut bytes) };
             spans.push(match rendered {
                 Ok(()) => span(start, bytes.len()),
-                Err(odd) => {
-                    if let Some(fault) = fault(row, odd) {
+                Err(misfit) => {
+                    if let Some(fault) = fault(row, misfit) {
                         return Err(fault);
                     }
                     any_null = true;
@@ -87,12 +88,12 @@ pub(crate) fn reader(wanted: &DataType, class: Class, options: &ReadOptions) -> 
     Some(Reader { render, decoder })
 }
 
-fn word<const N: usize>(cell: &[u8]) -> Result<[u8; N], Odd> {
-    cell.try_into().map_err(|_| Odd::fault("the value has the wrong length"))
+fn word<const N: usize>(cell: &[u8]) -> Result<[u8; N], Misfit> {
+    cell.try_into().map_err(|_| Misfit::fault("the value has the wrong length"))
 }
 
 #[allow(clippy::unnecessary_wraps)] // one of several functions of one type
-fn copied(cell: &[u8], to: &mut Vec<u8>) -> Result<(), Odd> {
+fn copied(cell: &[u8], to: &mut Vec<u8>) -> Result<(), Misfit> {
     to.extend_from_slice(cell);
     Ok(())
 }
@@ -100,17 +101,17 @@ fn copied(cell: &[u8], to: &mut Vec<u8>) -> Result<(), Odd> {
 const WIDER: &str = "ask for a type that holds it, such as schema={\"<column>\": \"string\"}";
 
 #[cold]
-fn no(cell: Cell<'_>, what: &str) -> Odd {
-    Odd::with_hint(format!("{} is not {what}", cell.shown()), WIDER)
+fn no(cell: Cell<'_>, what: &str) -> Misfit {
+    Misfit::with_hint(format!("{} is not {what}", cell.shown()), WIDER)
 }
 
 #[allow(clippy::unnecessary_wraps)] // likewise
-fn any(cell: Cell<'_>, to: &mut Vec<u8>) -> Result<(), Odd> {
+fn any(cell: Cell<'_>, to: &mut Vec<u8>) -> Result<(), Misfit> {
     to.extend_from_slice(&cell.text());
     Ok(())
 }
 
-fn bytes(cell: Cell<'_>, to: &mut Vec<u8>) -> Result<(), Odd> {
+fn bytes(cell: Cell<'_>, to: &mut Vec<u8>) -> Result<(), Misfit> {
     match cell {
         Cell::Text(bytes) | Cell::Blob(bytes) => copied(bytes, to),
         _ => Err(no(cell, "bytes")),
@@ -118,7 +119,7 @@ fn bytes(cell: Cell<'_>, to: &mut Vec<u8>) -> Result<(), Odd> {
 }
 
 /// A number's own text. Infinity has the name that the decoders know.
-fn number(cell: Cell<'_>, to: &mut Vec<u8>) -> Result<(), Odd> {
+fn number(cell: Cell<'_>, to: &mut Vec<u8>) -> Result<(), Misfit> {
     match cell {
         Cell::Blob(_) => Err(no(cell, "a number")),
         Cell::Text(text) if !is_number(text) => Err(no(cell, "a number")),
@@ -134,7 +135,7 @@ fn is_number(text: &[u8]) -> bool {
 }
 
 /// A whole number's digits.
-fn whole(cell: Cell<'_>, to: &mut Vec<u8>) -> Result<(), Odd> {
+fn whole(cell: Cell<'_>, to: &mut Vec<u8>) -> Result<(), Misfit> {
     match cell {
         Cell::Text(text) if !is_number(text) => Err(no(cell, "a number")),
         // Beyond 64 bits its digits would only make the error longer.
@@ -147,7 +148,7 @@ fn whole(cell: Cell<'_>, to: &mut Vec<u8>) -> Result<(), Odd> {
 }
 
 /// All the decimals of a real, so that it is compared as the number that it is.
-fn spelt(cell: Cell<'_>, to: &mut Vec<u8>) -> Result<(), Odd> {
+fn spelt(cell: Cell<'_>, to: &mut Vec<u8>) -> Result<(), Misfit> {
     match cell {
         Cell::Real(value) if value.is_finite() => {
             #[allow(clippy::cast_possible_truncation)] // what is lost is seen in the same line
@@ -162,7 +163,7 @@ fn spelt(cell: Cell<'_>, to: &mut Vec<u8>) -> Result<(), Odd> {
     }
 }
 
-fn flag(cell: Cell<'_>, to: &mut Vec<u8>) -> Result<(), Odd> {
+fn flag(cell: Cell<'_>, to: &mut Vec<u8>) -> Result<(), Misfit> {
     let is_one_of =
         |text: &[u8], words: [&str; 3]| words.iter().any(|word| text.eq_ignore_ascii_case(word.as_bytes()));
     match cell {
@@ -174,7 +175,7 @@ fn flag(cell: Cell<'_>, to: &mut Vec<u8>) -> Result<(), Odd> {
     }
 }
 
-fn sixteen(cell: Cell<'_>, to: &mut Vec<u8>) -> Result<(), Odd> {
+fn sixteen(cell: Cell<'_>, to: &mut Vec<u8>) -> Result<(), Misfit> {
     match cell {
         Cell::Blob(bytes) if bytes.len() == 16 => copied(bytes, to),
         Cell::Text(text) => copied(&uuid(text).map_err(|_| no(cell, "a UUID"))?, to),
@@ -182,22 +183,22 @@ fn sixteen(cell: Cell<'_>, to: &mut Vec<u8>) -> Result<(), Odd> {
     }
 }
 
-fn render_date(cell: Cell<'_>, to: &mut Vec<u8>) -> Result<(), Odd> {
+fn render_date(cell: Cell<'_>, to: &mut Vec<u8>) -> Result<(), Misfit> {
     let days = temporal(cell).and_then(midnight).ok_or_else(|| no(cell, "a date"))?;
     copied(&days.to_le_bytes(), to)
 }
 
-fn render_timestamp(cell: Cell<'_>, to: &mut Vec<u8>) -> Result<(), Odd> {
+fn render_timestamp(cell: Cell<'_>, to: &mut Vec<u8>) -> Result<(), Misfit> {
     let at = timestamp(cell, false).ok_or_else(|| no(cell, "a timestamp in microseconds without a zone"))?;
     copied(&at.to_le_bytes(), to)
 }
 
-fn render_timestamp_tz(cell: Cell<'_>, to: &mut Vec<u8>) -> Result<(), Odd> {
+fn render_timestamp_tz(cell: Cell<'_>, to: &mut Vec<u8>) -> Result<(), Misfit> {
     let at = timestamp(cell, true).ok_or_else(|| no(cell, "a timestamp in microseconds"))?;
     copied(&at.to_le_bytes(), to)
 }
 
-fn render_time(cell: Cell<'_>, to: &mut Vec<u8>) -> Result<(), Odd> {
+fn render_time(cell: Cell<'_>, to: &mut Vec<u8>) -> Result<(), Misfit> {
     let at = time(cell).ok_or_else(|| no(cell, "a time of day"))?;
     copied(&at.to_le_bytes(), to)
 }

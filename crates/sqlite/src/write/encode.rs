@@ -3,7 +3,7 @@
 use arrow_schema::FieldRef;
 use longshore_core::{Error, Place};
 use longshore_source::{Nested, fit};
-use longshore_values::{Item, Odd, Uniform};
+use longshore_values::{Item, Misfit, Uniform};
 
 use crate::cell::{Cell, exact_double, real_text};
 use crate::types::Class;
@@ -32,7 +32,7 @@ enum Nulls {
     Numbered,
 }
 
-pub(super) type Encoded<'a> = Result<Cell<'a>, Odd>;
+pub(super) type Encoded<'a> = Result<Cell<'a>, Misfit>;
 
 impl Encoder {
     /// The encoder of `column`; `is_key` where its value tells the rows of an upsert apart.
@@ -99,23 +99,23 @@ impl Encoder {
 
     /// The error of `item` in `row` of the whole input.
     #[cold]
-    pub(super) fn error(&self, item: &Item<'_>, odd: Odd, row: u64) -> Error {
+    pub(super) fn error(&self, item: &Item<'_>, misfit: Misfit, row: u64) -> Error {
         let place = Place { row: Some(row), ..self.place.clone() };
         if matches!(item, Item::Null) && self.nulls == Nulls::Refused {
             return fit::not_null("23502", place);
         }
-        fit::misfit(item, odd, place)
+        fit::misfit(item, misfit, place)
     }
 
     #[cold]
     fn null<'a>(&self) -> Encoded<'a> {
         Err(match self.nulls {
             Nulls::NoKey => fit::null_key(),
-            Nulls::Numbered => Odd::with_hint(
+            Nulls::Numbered => Misfit::with_hint(
                 "it would become a number: SQLite numbers the column itself",
                 "leave the column out of the data, or give every row a number",
             ),
-            _ => Odd::Null,
+            _ => Misfit::Null,
         })
     }
 
@@ -134,7 +134,7 @@ impl Encoder {
     #[inline]
     fn text_cell<'a>(&self, text: &'a str) -> Encoded<'a> {
         if self.affinity.changes(text) {
-            return Err(Odd::with_hint(
+            return Err(Misfit::with_hint(
                 "the text would become a number there",
                 "give numbers, or write into a column with TEXT in its type",
             ));
@@ -158,7 +158,7 @@ impl Encoder {
             Item::UInt(value) => match i64::try_from(*value) {
                 Ok(value) => self.integer(value),
                 Err(_) => {
-                    Err(Odd::with_hint("it is beyond SQLite's integers", "write it into a column of TEXT"))
+                    Err(Misfit::with_hint("it is beyond SQLite's integers", "write it into a column of TEXT"))
                 }
             },
             Item::Float(value) => self.real(f64::from(*value)),
@@ -177,7 +177,9 @@ impl Encoder {
             Class::Bool if !(0..=1).contains(&value) => Err(fit::not_within(0, 1)),
             _ if self.affinity == Affinity::Real => match exact_double(value) {
                 Some(value) => Ok(Cell::Real(value)),
-                None => Err(Odd::with_hint("a double would round it", "write it into a column of INTEGER")),
+                None => {
+                    Err(Misfit::with_hint("a double would round it", "write it into a column of INTEGER"))
+                }
             },
             _ => Ok(Cell::Integer(value)),
         }
@@ -234,7 +236,7 @@ impl Encoder {
         {
             return Ok(Cell::Real(value));
         }
-        Err(Odd::with_hint(
+        Err(Misfit::with_hint(
             "the text is not a number that would be kept as it is written",
             "give numbers, or write into a column of TEXT",
         ))
@@ -243,7 +245,7 @@ impl Encoder {
 
 #[cold]
 fn too_long<'a>() -> Encoded<'a> {
-    Err(Odd::with_hint(
+    Err(Misfit::with_hint(
         "it has more digits than a REAL keeps",
         "write it into a column of TEXT, such as DECIMAL_TEXT(38,10)",
     ))

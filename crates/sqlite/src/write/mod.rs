@@ -247,7 +247,7 @@ impl Values<'_> {
             _ => {}
         }
         let item = self.items.get(row);
-        self.encoder.cell(&item, self.text).map_err(|odd| self.encoder.error(&item, odd, number))
+        self.encoder.cell(&item, self.text).map_err(|misfit| self.encoder.error(&item, misfit, number))
     }
 }
 

@@ -3,7 +3,7 @@
 use arrow_schema::TimeUnit;
 use longshore_source::fit;
 use longshore_values::calendar::{DAY, Temporal, parse, push_time};
-use longshore_values::{Item, Odd, push_clock, push_date, push_number, push_period, uuid};
+use longshore_values::{Item, Misfit, push_clock, push_date, push_number, push_period, uuid};
 
 use super::encode::Encoded;
 use crate::cell::{Cell, real_text};
@@ -11,7 +11,7 @@ use crate::datetime::push_timestamp;
 use crate::types::Class;
 
 /// Writes `item`, which is neither text nor bytes.
-pub(super) fn write(item: &Item<'_>, text: &mut String) -> Result<(), Odd> {
+pub(super) fn write(item: &Item<'_>, text: &mut String) -> Result<(), Misfit> {
     text.clear();
     match item {
         Item::Float(value) => real(f64::from(*value), text)?,
@@ -69,35 +69,38 @@ fn temporal_text(class: Class, given: &str) -> Encoded<'_> {
     }
 }
 
-fn date(days: i64, text: &mut String) -> Result<(), Odd> {
+fn date(days: i64, text: &mut String) -> Result<(), Misfit> {
     if push_date(text, days) { Ok(()) } else { Err(beyond()) }
 }
 
-fn time(value: i64, unit: TimeUnit, text: &mut String) -> Result<(), Odd> {
+fn time(value: i64, unit: TimeUnit, text: &mut String) -> Result<(), Misfit> {
     let at = fit::microseconds(value, unit)?;
     if !(0..DAY).contains(&at) {
-        return Err(Odd::with_hint("it is not a time of day", "write it as a span, into a column of TEXT"));
+        return Err(Misfit::with_hint(
+            "it is not a time of day",
+            "write it as a span, into a column of TEXT",
+        ));
     }
     push_time(text, at);
     Ok(())
 }
 
-fn timestamp(value: i64, unit: TimeUnit, text: &mut String) -> Result<(), Odd> {
+fn timestamp(value: i64, unit: TimeUnit, text: &mut String) -> Result<(), Misfit> {
     if push_timestamp(text, fit::microseconds(value, unit)?) { Ok(()) } else { Err(beyond()) }
 }
 
 #[cold]
-fn beyond() -> Odd {
+fn beyond() -> Misfit {
     fit::beyond("SQLite")
 }
 
-fn timestamp_tz(value: i64, unit: TimeUnit, text: &mut String) -> Result<(), Odd> {
+fn timestamp_tz(value: i64, unit: TimeUnit, text: &mut String) -> Result<(), Misfit> {
     timestamp(value, unit, text)?;
     text.push_str("+00:00");
     Ok(())
 }
 
-fn real(value: f64, text: &mut String) -> Result<(), Odd> {
+fn real(value: f64, text: &mut String) -> Result<(), Misfit> {
     if value.is_nan() {
         return Err(fit::not_finite("SQLite"));
     }

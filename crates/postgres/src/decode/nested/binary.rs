@@ -1,6 +1,6 @@
 //! Arrays and composites in their binary form, taken apart.
 
-use longshore_values::Odd;
+use longshore_values::Misfit;
 
 use super::{Dimensions, Parts, SplitArray, SplitRecord, damaged};
 
@@ -11,7 +11,7 @@ fn word(bytes: &mut &[u8]) -> Option<i32> {
 }
 
 /// A value behind its length word, `None` for NULL.
-fn value<'a>(bytes: &mut &'a [u8], inside: &'static str) -> Result<Option<&'a [u8]>, Odd> {
+fn value<'a>(bytes: &mut &'a [u8], inside: &'static str) -> Result<Option<&'a [u8]>, Misfit> {
     let length = word(bytes).ok_or_else(|| damaged(inside))?;
     if length == -1 {
         return Ok(None);
@@ -27,15 +27,15 @@ fn value<'a>(bytes: &mut &'a [u8], inside: &'static str) -> Result<Option<&'a [u
 pub(crate) struct BinaryArray;
 
 impl BinaryArray {
-    fn header(bytes: &mut &[u8]) -> Option<Result<Dimensions, Odd>> {
+    fn header(bytes: &mut &[u8]) -> Option<Result<Dimensions, Misfit>> {
         let count = u32::try_from(word(bytes)?).ok()?;
         let (_flags, _element) = (word(bytes)?, word(bytes)?);
         let mut dimensions = Dimensions::default();
         for _ in 0..count {
             let length = usize::try_from(word(bytes)?).ok()?;
             dimensions.has_bounds |= word(bytes)? != 1;
-            if let Err(odd) = dimensions.push(length) {
-                return Some(Err(odd));
+            if let Err(misfit) = dimensions.push(length) {
+                return Some(Err(misfit));
             }
         }
         Some(Ok(dimensions))
@@ -43,7 +43,7 @@ impl BinaryArray {
 }
 
 impl SplitArray for BinaryArray {
-    fn split(&self, cell: &[u8], into: &mut Parts) -> Result<Dimensions, Odd> {
+    fn split(&self, cell: &[u8], into: &mut Parts) -> Result<Dimensions, Misfit> {
         let mut rest = cell;
         let dimensions = Self::header(&mut rest).ok_or_else(|| damaged("array"))??;
         // An empty array has no dimensions, but int2vector and oidvector keep their one. Next to a dimension without
@@ -69,7 +69,7 @@ impl SplitArray for BinaryArray {
 pub(crate) struct BinaryRecord(pub(crate) Vec<u32>);
 
 impl SplitRecord for BinaryRecord {
-    fn split(&self, cell: &[u8], into: &mut [Parts]) -> Result<(), Odd> {
+    fn split(&self, cell: &[u8], into: &mut [Parts]) -> Result<(), Misfit> {
         let mut rest = cell;
         let count = word(&mut rest).and_then(|count| usize::try_from(count).ok());
         if count != Some(self.0.len()) {
@@ -86,8 +86,8 @@ impl SplitRecord for BinaryRecord {
     }
 }
 
-fn altered() -> Odd {
-    Odd::with_hint(
+fn altered() -> Misfit {
+    Misfit::with_hint(
         "the composite's fields are not those of the catalogue",
         "its type was altered while the query ran: run it again",
     )
@@ -97,7 +97,7 @@ fn altered() -> Odd {
 mod tests {
     use super::*;
 
-    fn binary(count: i32, lengths: &[i32], elements: &[i32]) -> Result<Vec<usize>, Odd> {
+    fn binary(count: i32, lengths: &[i32], elements: &[i32]) -> Result<Vec<usize>, Misfit> {
         let mut cell: Vec<u8> = [count, 0, 23].iter().flat_map(|word| word.to_be_bytes()).collect();
         cell.extend(lengths.iter().flat_map(|length| [*length, 1]).flat_map(i32::to_be_bytes));
         cell.extend(elements.iter().flat_map(|element| [4, *element]).flat_map(i32::to_be_bytes));

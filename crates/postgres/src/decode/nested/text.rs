@@ -1,6 +1,6 @@
 //! The literals of arrays and composites, taken apart.
 
-use longshore_values::Odd;
+use longshore_values::Misfit;
 
 use super::{Dimensions, Parts, SplitArray, SplitRecord, damaged};
 
@@ -11,7 +11,7 @@ pub(in crate::decode) struct TextArray {
 }
 
 impl SplitArray for TextArray {
-    fn split(&self, cell: &[u8], into: &mut Parts) -> Result<Dimensions, Odd> {
+    fn split(&self, cell: &[u8], into: &mut Parts) -> Result<Dimensions, Misfit> {
         if self.delimiter == b' ' {
             return vector(cell, into);
         }
@@ -38,7 +38,7 @@ impl SplitArray for TextArray {
 }
 
 /// The text of an `int2vector` or `oidvector`.
-fn vector(cell: &[u8], into: &mut Parts) -> Result<Dimensions, Odd> {
+fn vector(cell: &[u8], into: &mut Parts) -> Result<Dimensions, Misfit> {
     let (mut dimensions, mut length) = (Dimensions::default(), 0);
     for element in cell.split(|byte| *byte == b' ').filter(|element| !element.is_empty()) {
         into.push(Some(element))?;
@@ -67,7 +67,7 @@ impl ArrayParser<'_> {
     }
 
     /// One braced list at `depth`; all lists of a depth have one length.
-    fn list(&mut self, delimiter: u8, depth: usize, into: &mut Parts) -> Result<(), Odd> {
+    fn list(&mut self, delimiter: u8, depth: usize, into: &mut Parts) -> Result<(), Misfit> {
         if depth == 6 || self.next() != Some(b'{') {
             return Err(damaged("array"));
         }
@@ -95,7 +95,7 @@ impl ArrayParser<'_> {
         }
     }
 
-    fn end_list(&mut self, depth: usize, length: usize) -> Result<(), Odd> {
+    fn end_list(&mut self, depth: usize, length: usize) -> Result<(), Misfit> {
         match self.lengths.get_mut(depth) {
             Some(known @ None) => *known = Some(length),
             Some(Some(known)) if *known == length => {}
@@ -104,7 +104,7 @@ impl ArrayParser<'_> {
         Ok(())
     }
 
-    fn element(&mut self, delimiter: u8, into: &mut Parts) -> Result<(), Odd> {
+    fn element(&mut self, delimiter: u8, into: &mut Parts) -> Result<(), Misfit> {
         if self.rest.first() == Some(&b'"') {
             self.next();
             self.scratch.clear();
@@ -130,7 +130,7 @@ impl ArrayParser<'_> {
 pub(in crate::decode) struct TextRecord;
 
 impl SplitRecord for TextRecord {
-    fn split(&self, cell: &[u8], into: &mut [Parts]) -> Result<(), Odd> {
+    fn split(&self, cell: &[u8], into: &mut [Parts]) -> Result<(), Misfit> {
         let inner = cell.strip_prefix(b"(").and_then(|rest| rest.strip_suffix(b")"));
         let mut rest = inner.ok_or_else(|| damaged("composite"))?;
         let count = into.len();
@@ -148,7 +148,7 @@ impl SplitRecord for TextRecord {
 }
 
 /// Unescapes one field into `scratch`; tells whether it is NULL, and what follows it.
-fn field<'a>(text: &'a [u8], scratch: &mut Vec<u8>) -> Result<(bool, &'a [u8]), Odd> {
+fn field<'a>(text: &'a [u8], scratch: &mut Vec<u8>) -> Result<(bool, &'a [u8]), Misfit> {
     scratch.clear();
     let (mut rest, mut quoted, mut seen) = (text, false, false);
     loop {
@@ -179,7 +179,7 @@ mod tests {
 
     use super::*;
 
-    fn array(text: &str) -> Result<(Vec<usize>, Vec<Option<String>>), Odd> {
+    fn array(text: &str) -> Result<(Vec<usize>, Vec<Option<String>>), Misfit> {
         let mut parts = Parts::default();
         let dimensions = TextArray { delimiter: b',' }.split(text.as_bytes(), &mut parts)?;
         Ok((dimensions.lengths().to_vec(), texts(&parts)))

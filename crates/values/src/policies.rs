@@ -2,11 +2,11 @@
 
 use longshore_core::{ReadOptions, Unrepresentable};
 
-use crate::Odd;
+use crate::Misfit;
 
 /// The caller's choices for such values.
 #[derive(Clone, Copy, Debug)]
-pub struct Odds {
+pub struct ValuePolicies {
     /// NaN and infinity in decimals.
     pub numeric_nan: Unrepresentable,
     /// Infinite dates and timestamps, and those out of Arrow's range.
@@ -15,25 +15,25 @@ pub struct Odds {
     pub time_24: Unrepresentable,
 }
 
-impl From<&ReadOptions> for Odds {
+impl From<&ReadOptions> for ValuePolicies {
     fn from(options: &ReadOptions) -> Self {
         Self { numeric_nan: options.numeric_nan, infinity: options.infinity, time_24: options.time_24 }
     }
 }
 
 #[cold]
-fn odd(policy: Unrepresentable, what: &'static str, hint: &'static str) -> Odd {
+fn misfit(policy: Unrepresentable, what: &'static str, hint: &'static str) -> Misfit {
     match policy {
-        Unrepresentable::Null => Odd::Null,
-        Unrepresentable::Error => Odd::with_hint(what, hint),
+        Unrepresentable::Null => Misfit::Null,
+        Unrepresentable::Error => Misfit::with_hint(what, hint),
     }
 }
 
 /// An infinite date, timestamp or interval.
 #[cold]
 #[must_use]
-pub fn infinite(policy: Unrepresentable) -> Odd {
-    odd(
+pub fn infinite(policy: Unrepresentable) -> Misfit {
+    misfit(
         policy,
         "infinity has no Arrow value",
         "read it as NULL with options={\"infinity\": \"null\"}, or as text with schema={\"<column>\": \"string\"}",
@@ -43,8 +43,8 @@ pub fn infinite(policy: Unrepresentable) -> Odd {
 /// A timestamp or span beyond Arrow's 64 bits.
 #[cold]
 #[must_use]
-pub fn out_of_range(policy: Unrepresentable) -> Odd {
-    odd(
+pub fn out_of_range(policy: Unrepresentable) -> Misfit {
+    misfit(
         policy,
         "the value is beyond what Arrow's type holds",
         "read it as NULL with options={\"infinity\": \"null\"}, or as text with schema={\"<column>\": \"string\"}",
@@ -54,8 +54,8 @@ pub fn out_of_range(policy: Unrepresentable) -> Odd {
 /// The time 24:00.
 #[cold]
 #[must_use]
-pub fn time_24(policy: Unrepresentable) -> Odd {
-    odd(
+pub fn time_24(policy: Unrepresentable) -> Misfit {
+    misfit(
         policy,
         "24:00 has no Arrow value; consumers would read it as 00:00",
         "read it as NULL with options={\"time_24\": \"null\"}, or as text with schema={\"<column>\": \"string\"}",
