@@ -36,12 +36,12 @@ impl Shared {
         ask: impl FnOnce(&Arc<CoreConnection>, &Deadline) -> longshore_core::Result<T>,
     ) -> Result<T> {
         let was_free = self.core.transaction() == Some(Transaction::None);
-        let told = ask(&self.core, deadline);
+        let answer = ask(&self.core, deadline);
         if was_free {
             let ended = self.core.undo();
-            return told.and_then(|told| ended.map(|()| told)).map_err(adbc_error);
+            return answer.and_then(|answer| ended.map(|()| answer)).map_err(adbc_error);
         }
-        told.map_err(adbc_error)
+        answer.map_err(adbc_error)
     }
 
     /// Where the session is.
@@ -151,7 +151,7 @@ impl Connection {
         })
     }
 
-    fn told(&self, key: &str) -> Result<OptionValue> {
+    fn option(&self, key: &str) -> Result<OptionValue> {
         match OptionConnection::from(key) {
             OptionConnection::AutoCommit => Ok(self.shared.core.commits_each().to_string().into()),
             OptionConnection::ReadOnly => Ok("false".into()),

@@ -75,7 +75,7 @@ impl Database {
     }
 
     /// No more of the URL than its scheme: it may hold a password.
-    fn told(&self, key: &str) -> Result<OptionValue> {
+    fn option(&self, key: &str) -> Result<OptionValue> {
         if key == "uri" { Ok(format!("{}://***", self.scheme).into()) } else { Err(untold(key)) }
     }
 }

@@ -195,7 +195,7 @@ struct Wrapped {
     inner: Stream,
     failure: Failure,
     /// The error that was asked for, which lives as long as the stream.
-    told: FFI_AdbcError,
+    error: FFI_AdbcError,
 }
 
 /// Puts ours around the stream in `out`.
@@ -204,7 +204,7 @@ unsafe fn wrap(status: AdbcStatusCode, out: *mut FFI_ArrowArrayStream) {
     let (Some(failure), out) = (failure, out.cast::<Stream>()) else { return };
     // SAFETY: `out` holds a stream, which moves into ours; what is written over is not dropped.
     unsafe {
-        let wrapped = Wrapped { inner: ptr::read_unaligned(out), failure, told: FFI_AdbcError::default() };
+        let wrapped = Wrapped { inner: ptr::read_unaligned(out), failure, error: FFI_AdbcError::default() };
         let stream = Stream {
             get_schema: Some(get_schema),
             get_next: Some(get_next),
@@ -281,12 +281,14 @@ unsafe extern "C" fn error_from_stream(
 ) -> *const FFI_AdbcError {
     // SAFETY: the stream is not released, as the caller promises; `status` is null or points to a status.
     unsafe {
-        let Some(Wrapped { failure, told, .. }) = wrapped(stream.cast()) else { return ptr::null() };
+        let Some(Wrapped { failure, error: exported, .. }) = wrapped(stream.cast()) else {
+            return ptr::null();
+        };
         let Some(error) = locked(failure).clone() else { return ptr::null() };
         if !status.is_null() {
             ptr::write_unaligned(status, error.status.into());
         }
-        export_error(told, error);
-        told
+        export_error(exported, error);
+        exported
     }
 }

@@ -124,7 +124,7 @@ pub(crate) unsafe fn stream(mut stream: Stream) -> Result<Reader> {
     if code != 0 {
         return Err(refused(
             Status::InvalidArguments,
-            format!("the stream has no schema: {}", told(&mut stream)),
+            format!("the stream has no schema: {}", failure_text(&mut stream)),
         ));
     }
     // SAFETY: the stream has written it.
@@ -133,7 +133,7 @@ pub(crate) unsafe fn stream(mut stream: Stream) -> Result<Reader> {
 }
 
 /// The text that the stream tells of its error.
-fn told(stream: &mut Stream) -> String {
+fn failure_text(stream: &mut Stream) -> String {
     // SAFETY: the stream is not released, and its text lives until it is asked again.
     let text = unsafe {
         let text = stream.get_last_error.map_or(std::ptr::null(), |get| get(stream));
@@ -148,7 +148,7 @@ impl Rows {
         let Some(get) = self.stream.get_next else { return Ok(None) };
         // SAFETY: the stream is not released.
         if unsafe { get(&raw mut self.stream, &raw mut array) } != 0 {
-            return Err(ArrowError::CDataInterface(told(&mut self.stream)));
+            return Err(ArrowError::CDataInterface(failure_text(&mut self.stream)));
         }
         if array.is_released() {
             return Ok(None);

@@ -69,19 +69,19 @@ macro_rules! optionable {
             }
 
             fn get_option_string(&self, key: $option) -> Result<String> {
-                caught(|| options::text(key.as_ref(), &self.told(key.as_ref())?))
+                caught(|| options::text(key.as_ref(), &self.option(key.as_ref())?))
             }
 
             fn get_option_bytes(&self, key: $option) -> Result<Vec<u8>> {
-                caught(|| options::text(key.as_ref(), &self.told(key.as_ref())?).map(String::into_bytes))
+                caught(|| options::text(key.as_ref(), &self.option(key.as_ref())?).map(String::into_bytes))
             }
 
             fn get_option_int(&self, key: $option) -> Result<i64> {
-                caught(|| options::integer(key.as_ref(), &self.told(key.as_ref())?))
+                caught(|| options::integer(key.as_ref(), &self.option(key.as_ref())?))
             }
 
             fn get_option_double(&self, key: $option) -> Result<f64> {
-                caught(|| options::double(key.as_ref(), &self.told(key.as_ref())?))
+                caught(|| options::double(key.as_ref(), &self.option(key.as_ref())?))
             }
         }
     };

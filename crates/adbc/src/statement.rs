@@ -129,7 +129,7 @@ impl Statement {
         Ok(())
     }
 
-    fn told(&self, key: &str) -> Result<OptionValue> {
+    fn option(&self, key: &str) -> Result<OptionValue> {
         let Choices { by_name, batch_size, timeout, partition_num, partition_on, snapshot, lease } =
             &self.choices;
         let number = |number: Option<usize>| {

@@ -81,10 +81,10 @@ pub(crate) fn plan(field: &Field, native: &str, options: ValueOptions) -> Plan {
             becomes(T::Dictionary(Box::new(T::Int32), Box::new(T::Utf8)), Step::Labels(Arc::new(labels)))
         }
         ("Array", T::List(item)) => {
-            arrow_plan(&field.clone().with_data_type(T::List(told(item, arguments))), options)
+            arrow_plan(&field.clone().with_data_type(T::List(with_type(item, arguments))), options)
         }
         ("Nested", T::List(item)) => arrow_plan(
-            &field.clone().with_data_type(T::List(told(item, &format!("Tuple({arguments})")))),
+            &field.clone().with_data_type(T::List(with_type(item, &format!("Tuple({arguments})")))),
             options,
         ),
         ("Tuple", T::Struct(fields)) => {
@@ -112,7 +112,7 @@ fn bare(native: &str) -> &str {
 }
 
 /// A field within another, with its type's name.
-fn told(field: &FieldRef, native: &str) -> FieldRef {
+fn with_type(field: &FieldRef, native: &str) -> FieldRef {
     let mut metadata = field.metadata().clone();
     metadata.insert(TYPE.to_owned(), native.to_owned());
     Arc::new(field.as_ref().clone().with_metadata(metadata))
@@ -124,7 +124,7 @@ fn told_all(fields: &Fields, arguments: &str) -> Fields {
     if parts.len() != fields.len() {
         return fields.clone();
     }
-    fields.iter().zip(parts).map(|(field, part)| told(field, unnamed(part))).collect()
+    fields.iter().zip(parts).map(|(field, part)| with_type(field, unnamed(part))).collect()
 }
 
 /// An element's type, after a name that may be in quotes.

@@ -311,17 +311,17 @@ mod tests {
     use super::*;
 
     /// The text of `stopped` for a producer's reason.
-    fn told(reason: &str) -> String {
+    fn text(reason: &str) -> String {
         stopped(reason).to_string()
     }
 
     #[test]
     fn a_producers_reason_is_told_without_its_wrappings() {
         let wrapped = "Producer error: Unknown error: it is broken. Detail: Python exception: ValueError";
-        assert_eq!(told(wrapped), "the data stopped: it is broken");
-        assert_eq!(told("no more"), "the data stopped: no more");
+        assert_eq!(text(wrapped), "the data stopped: it is broken");
+        assert_eq!(text("no more"), "the data stopped: no more");
         let unnamed = "Unknown error: . Detail: Python exception: Traceback\n  a line\nKeyError\n";
-        assert_eq!(told(unnamed), "the data stopped: KeyError");
+        assert_eq!(text(unnamed), "the data stopped: KeyError");
     }
 
     #[test]

@@ -33,7 +33,7 @@ pub(crate) fn decoder(
 ) -> Result<Box<dyn Decoder>> {
     let losses = Losses::of(name, options);
     own(native.class, arrow, options, &losses)
-        .or_else(|| wanted(native.class, arrow, options, &losses))
+        .or_else(|| override_decoder(native.class, arrow, options, &losses))
         .ok_or_else(|| unreadable(native, arrow).at(native.place(name)))
 }
 
@@ -87,7 +87,7 @@ fn own(class: Class, arrow: &DataType, options: &ReadOptions, losses: &Losses) -
 }
 
 /// The decoder into any other type, over the text of each cell: exact, or a fault.
-fn wanted(
+fn override_decoder(
     class: Class,
     arrow: &DataType,
     options: &ReadOptions,

@@ -63,7 +63,7 @@ fn server(errors: &[SqlErrorInfo]) -> Error {
     else {
         return Error::internal("the server told of an error, and not which");
     };
-    let error = told(first.number, first.class, &first.message);
+    let error = server_error(first.number, first.class, &first.message);
     let others: Vec<&str> = errors
         .iter()
         .filter(|other| !std::ptr::eq(*other, first) && !FOLLOWING.contains(&other.number))
@@ -74,10 +74,10 @@ fn server(errors: &[SqlErrorInfo]) -> Error {
 
 /// The error of a statement that was not run.
 pub(crate) fn of_number(number: u32, message: &str) -> Error {
-    told(number, 16, message)
+    server_error(number, 16, message)
 }
 
-fn told(number: u32, class: i32, message: &str) -> Error {
+fn server_error(number: u32, class: i32, message: &str) -> Error {
     let state = sqlstate(number, class);
     let error = Error::new(kind(number, state), format!("{message} (error {number})")).with_sqlstate(state);
     let error = match i32::try_from(number) {

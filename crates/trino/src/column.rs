@@ -191,13 +191,13 @@ impl Column {
                 values.append_value(bytes).map_err(|_| unlike("a UUID that is not sixteen bytes"))?;
             }
             Data::Date(values) => {
-                values.append_value(temporal::date(text).map_err(|misfit| told(&misfit, text))?);
+                values.append_value(temporal::date(text).map_err(|misfit| temporal_fault(&misfit, text))?);
             }
             Data::Time(values, unit, read) => {
-                values.append_value(read(text, *unit).map_err(|misfit| told(&misfit, text))?);
+                values.append_value(read(text, *unit).map_err(|misfit| temporal_fault(&misfit, text))?);
             }
             Data::Interval(values, read) => {
-                values.append_value(read(text).map_err(|misfit| told(&misfit, text))?);
+                values.append_value(read(text).map_err(|misfit| temporal_fault(&misfit, text))?);
             }
             Data::List { .. } | Data::Map { .. } | Data::Row { .. } => {
                 // As a key of a map, such a value has a text that only the server can read.
@@ -353,12 +353,12 @@ fn unlike(what: &str) -> Fault {
 
 fn fault(misfit: &Value) -> Fault {
     match misfit {
-        Value::Fault(told) => Fault { what: told.0.to_string(), hint: None },
+        Value::Fault(fault) => Fault { what: fault.0.to_string(), hint: None },
         Value::Null => unlike("a value that its type does not have"),
     }
 }
 
-fn told(misfit: &Misfit, text: &str) -> Fault {
+fn temporal_fault(misfit: &Misfit, text: &str) -> Fault {
     match misfit {
         Misfit::Broken => unlike("a date or a time that is not one"),
         Misfit::Range => Fault { what: format!("{text} is beyond what Arrow counts"), hint: Some(AS_TEXT) },

@@ -127,7 +127,7 @@ impl Key {
         number: usize,
     ) -> Result<Vec<String>, NotSplit> {
         let text = over(values, "CAST(MIN(k) AS nvarchar(20)), CAST(MAX(k) AS nvarchar(20))", "");
-        let rows = asked(session, &statement.query(text))?;
+        let rows = ask(session, &statement.query(text))?;
         let end = |at: usize| rows.first()?.get(at)?.as_ref()?.parse::<i128>().ok();
         let (Some(low), Some(high)) = (end(0), end(1)) else { return Err(NotSplit::Small) };
         Ok(self.points(Scalar::Steps(low), Scalar::Steps(high), number)?)
@@ -153,7 +153,7 @@ impl Key {
         let tiles =
             over(values, &format!("k, NTILE({number}) OVER (ORDER BY k) AS tile"), "WHERE k IS NOT NULL");
         let text = over(&tiles, shown, "GROUP BY tile ORDER BY tile");
-        let rows = asked(session, &statement.query(text))?;
+        let rows = ask(session, &statement.query(text))?;
         let values = rows.into_iter().skip(1).filter_map(|row| row.into_iter().next().flatten());
         let mut bounds: Vec<String> = values.map(|value| self.bound(&value)).collect();
         bounds.dedup();
@@ -229,7 +229,7 @@ fn over(query: &str, expressions: &str, rest: &str) -> String {
     format!("{before}SELECT {expressions} FROM (\n{select}\n) AS longshore_keys {rest}").trim_end().to_owned()
 }
 
-fn asked(session: &mut MsSqlSession, query: &Query) -> Result<Vec<Vec<Option<String>>>> {
+fn ask(session: &mut MsSqlSession, query: &Query) -> Result<Vec<Vec<Option<String>>>> {
     let bound = bind(&query.text, &query.params)?;
     let parameters = parameters(&bound)?;
     session.connection.table(&bound.text, parameters)
