@@ -94,7 +94,7 @@ POSTGRESQL = replace(
     },
 )
 
-_ODBC_ALIKE = frozenset(
+_NOT_RUN = frozenset(
     {
         "test_arguments",
         "test_cancel",
@@ -125,8 +125,9 @@ MARIADB = replace(
     source="odbc_mariadb",
     vendor="mariadb",
     place=in_mariadb,
-    # How a driver reads and is stopped is looked at with PostgreSQL's; here is its own: values and writing.
-    left_out=_ODBC_ALIKE,
+    # Values and writing alone. Reading is not yet held to the contract: an endless stream that is given up hangs in the
+    # driver (test_dbapi, test_cancel, test_copies_that_fail).
+    left_out=_NOT_RUN,
     types={
         **mariadb.QUIRKS.types,
         "time": Kind("time(6)", pa.time64("us")),
