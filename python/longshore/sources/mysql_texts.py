@@ -138,6 +138,8 @@ class Client:
         self._answers: queue.Queue[bytes | BaseException] = queue.Queue(1)
         self._ready = b""
         self._is_lent = False
+        #: Whether the answer that is on its way is read by no one: it has only to end.
+        self._is_stopped = False
         self._server: threading.Thread | None = None
 
     def lend(self) -> tuple[int, int, int, bool, bool]:
@@ -181,6 +183,7 @@ class Client:
         while (command := self._taken()) is not None:
             if self._server is not None:
                 self._server.join()
+            self._is_stopped = False
             self._server = threading.Thread(target=self._serve, args=(command,), name="longshore-mysql", daemon=True)
             self._server.start()
         return len(data)
@@ -200,6 +203,7 @@ class Client:
 
     def run_elsewhere(self, statements: list[str]) -> None:
         """Run statements over another connection, which is opened as this one was."""
+        self._is_stopped = True
         ran: queue.SimpleQueue[str] = queue.SimpleQueue()
 
         def run() -> None:
@@ -320,6 +324,9 @@ class Client:
     def _rows(self) -> Iterator[bytes]:
         count = 16
         while rows := self._driver.fetch(count):
+            if self._is_stopped:
+                # The sockets between here and the server hold hundreds of thousands, which is seconds of work.
+                continue
             block = b"".join([self._packet(b"".join([_cell(cell) for cell in row])) for row in rows])
             count = max(1, min(_MOST_ROWS, len(rows) * _ENOUGH // len(block)))
             yield block
