@@ -31,7 +31,8 @@ def url(tmp_path: Path) -> str:
 @pytest.fixture
 def starts(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     """Give a list that grows with each engine that starts; none is left from before."""
-    spare.close()
+    spare.before_fork()
+    spare.after_fork()
     started: list[object] = []
     connect = duckdb.connect
 
@@ -87,6 +88,9 @@ def test_nothing_of_a_session_is_seen_by_the_next(url: str, starts: list[object]
         ("SET GLOBAL default_null_order = 'nulls_first'", "current_setting('default_null_order')"),
         ("SET threads = 1", "current_setting('threads')"),
         ("PRAGMA default_null_order = 'nulls_first'", "current_setting('default_null_order')"),
+        ("FROM enable_logging('QueryLog')", "current_setting('enable_logging')"),
+        ("SELECT * FROM \"Enable_Logging\" ('QueryLog')", "current_setting('enable_logging')"),
+        ("CREATE TABLE made AS FROM query('FROM enable_logging()')", "current_setting('enable_logging')"),
         ("SET VARIABLE mine = 1", "getvariable('mine')"),
         ("CREATE TEMPORARY SECRET mine (TYPE http)", "count(*) FROM duckdb_secrets()"),
     ],

@@ -8,8 +8,8 @@ import secrets
 import shutil
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
-from functools import cache
+from collections.abc import Collection, Iterator, Sequence
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,24 @@ _SETTINGS = {"arrow_lossless_conversion": True}
 #: Another database in memory in place of the one that all tables were made in.
 _RENEW = """ATTACH ':memory:' AS renewed; USE renewed; DETACH memory;
 ATTACH ':memory:' AS memory; USE memory; DETACH renewed"""
+#: Table functions that change nothing.
+_READING = frozenset(
+    {
+        "range",
+        "generate_series",
+        "unnest",
+        "repeat",
+        "repeat_row",
+        "json_each",
+        "json_tree",
+        "summary",
+        "glob",
+        "histogram",
+    }
+    | {"histogram_values", "sniff_csv", "test_all_types", "icu_calendar_names", "pg_timezone_names", "seq_scan"}
+    | {"arrow_scan", "arrow_scan_dumb", "pandas_scan", "python_arrow_scan"}
+)
+_READING_PREFIXES = ("duckdb_", "pragma_", "read_", "parquet_")
 #: The bytes that an instance may keep which no one uses.
 _LITTLE = 1 << 20
 #: How many are kept: a session's, and one that its definitions of tables are tried in.
@@ -90,6 +108,13 @@ class Instance:
     def connection(self) -> Any:
         """Open a connection, which does not see the tables registered with others."""
         return self._root.cursor()
+
+    @cached_property
+    def changing_functions(self) -> Collection[str]:
+        """The functions by which a query may change the engine: all table functions that are not known to read."""
+        query = "SELECT DISTINCT function_name FROM duckdb_functions() WHERE function_type = 'table'"
+        names = {name for (name,) in self._root.execute(query).fetchall()}
+        return {"write_log"} | {name for name in names - _READING if not name.startswith(_READING_PREFIXES)}
 
     def is_renewed(self) -> bool:
         """Make it like new once the connections of whoever used it, who changed no setting, are closed."""
@@ -193,6 +218,7 @@ class _SpareInstances:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._instances: list[Instance] = []
+        self._most = _SPARE
 
     def take(self) -> Instance:
         """Give one, or start one."""
@@ -208,7 +234,7 @@ class _SpareInstances:
         is_kept = False
         if instance.is_renewed():
             with self._lock:
-                is_kept = len(self._instances) < _SPARE
+                is_kept = len(self._instances) < self._most
                 self._instances += [instance] * is_kept
         if not is_kept:
             instance.close()
@@ -225,8 +251,9 @@ class _SpareInstances:
             self.give(instance)
 
     def close(self) -> None:
-        """End them, with the process."""
+        """End them, with the process, and keep no more."""
         with self._lock:
+            self._most = 0
             self._end()
 
     def before_fork(self) -> None:

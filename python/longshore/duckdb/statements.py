@@ -100,6 +100,12 @@ def numbered(text: str) -> str:
     return b"".join([*parts, data[begin:]]).decode()
 
 
+def called(text: str) -> set[str]:
+    """Give the names before a parenthesis, which may be those of functions."""
+    words = [each.text.strip('"').replace('""', '"').lower() for each in tokens(text)]
+    return {name for name, after in pairwise(words) if after == "("}
+
+
 def names_in(text: str) -> set[str]:
     """Give the folded names of everything that a statement could mean by one; a table may be named by a literal.
 

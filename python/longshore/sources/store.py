@@ -15,7 +15,7 @@ from longshore.duckdb.changes import Answer, change, insert_many
 from longshore.duckdb.instance import Instance, spare
 from longshore.duckdb.mirror import Mirror
 from longshore.duckdb.parameters import engine_params
-from longshore.duckdb.statements import Change, WholeTable, change_of, numbered, statements_of, tokens
+from longshore.duckdb.statements import Change, WholeTable, called, change_of, numbered, statements_of, tokens
 from longshore.errors import Error, InterfaceError, NotSupportedError, OperationalError, ProgrammingError
 from longshore.frames.inputs import engine_table
 from longshore.frames.pushdown import fold_name
@@ -131,8 +131,10 @@ class Session(duckdb.Session):
     #: The engine, which starts with the first statement: rows come and go without it.
     _instance: Instance | None = None
     _engine: Any = None
-    #: Whether the engine has settings, or secrets, of the user's.
+    #: Whether the engine has settings of the user's.
     _is_set = False
+    #: Whether a statement may have left in the engine what another session would see.
+    _is_changed = False
     #: The transaction of a statement that runs.
     _working: "_core.StoreTransaction | None" = None
 
@@ -179,7 +181,7 @@ class Session(duckdb.Session):
 
     def _ended(self, instance: Instance) -> None:
         """Leave the engine to the next session, or end it where it is not as it was."""
-        if self._is_set or self._process != os.getpid():
+        if self._is_changed or self._process != os.getpid():
             instance.close()
         else:
             spare.give(instance)
@@ -204,6 +206,7 @@ class Session(duckdb.Session):
             return Answer()
         self._refuse_failed()
         text, kind = numbered(statement.query), statement.type.name
+        self._note_changes(text, kind)
         changed = change_of(text, kind)
         if changed is not None and not self._is_own(changed):
             _refuse_schema(changed.names)
@@ -213,11 +216,17 @@ class Session(duckdb.Session):
             message = f"a store does not run {kind.replace('_', ' ')}\nHint: {_KEPT}"
             raise NotSupportedError(message, hint=_KEPT)
         _refuse_unseen(text, kind)
-        self._is_set |= kind in _CONFIGURING or (kind == "CREATE" and "secret" in text.lower())
+        self._is_set |= kind in _CONFIGURING
         # A table of the session's own may have the name of one of the store's.
         reads = changed.tail if changed is not None and changed.verb == "create" else statement.query
         keeps = kind == "SELECT"
         return self._followed(lambda transaction: self._by_engine(transaction, statement, params, reads), keeps=keeps)
+
+    def _note_changes(self, text: str, kind: str) -> None:
+        """Note whether a statement may change more of the engine than the session's tables."""
+        is_secret = kind == "CREATE" and "secret" in text.lower()
+        calls = self._instance is not None and not called(text).isdisjoint(self._instance.changing_functions)
+        self._is_changed |= kind in _CONFIGURING or is_secret or calls
 
     def execute_many(self, query: str, sets: Sequence[Any]) -> int | None:
         """Run one statement with each set of parameters; the rows of an INSERT go to the store together."""
@@ -228,6 +237,7 @@ class Session(duckdb.Session):
             return super().execute_many(query, sets)
         _refuse_schema(changed.names)
         self._refuse_failed()
+        self._note_changes(query, "INSERT")
         with self.running():
             values = [engine_params(params) for params in sets]
             for each in values:
