@@ -54,7 +54,7 @@ def test_append(database: Database, table: str) -> None:
     data = pa.table({"ID": [9], "Berth": pa.array([None], pa.int32())})
     if database.source in {"postgresql", "served_postgresql", "oracle"}:
         # Names are as they are written, not as an unquoted one would be read.
-        with pytest.raises(longshore.ProgrammingError, match=r"has no column .ID., .Berth."):
+        with pytest.raises(longshore.ProgrammingError, match=r"""has no column ("ID", "Berth"|'ID', 'Berth')"""):
             write(data, table, database.url, "append")
         return
     assert write(data, table, database.url, "append") == 1
@@ -142,7 +142,7 @@ def test_a_key_cannot_be_null(database: Database, table: str) -> None:
 
 @pytest.mark.parametrize("mode", INTO)
 def test_a_missing_table_is_said(database: Database, table: str, mode: str) -> None:
-    with pytest.raises(longshore.ProgrammingError, match=f"(?i)there is no table .*{table}"):
+    with pytest.raises(longshore.ProgrammingError, match=f"there is no table .*({table}|{table.upper()})"):
         write(boats((1, "Ada")), table, database.url, mode)
 
 
@@ -161,7 +161,7 @@ def test_columns_that_the_table_has_not_are_named(database: Database, table: str
 def test_a_column_that_must_have_a_value_is_named(database: Database, table: str) -> None:
     database.execute(f"CREATE TABLE {table} (id int, need int NOT NULL)")
     for data in (pa.table({"id": [1]}), pa.table({"id": [1], "need": pa.nulls(1, pa.int32())})):
-        with pytest.raises(longshore.Error, match=r"(?i)need"):
+        with pytest.raises(longshore.Error, match=r"need|NEED"):
             write(data, table, database.url, "append")
     assert database.rows(table) == []
 
