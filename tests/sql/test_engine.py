@@ -192,14 +192,12 @@ def test_an_instance_that_has_ended_is_replaced(monkeypatch: pytest.MonkeyPatch)
     assert failed == ["sql"]
 
 
-def test_ctrl_c_ends_a_query() -> None:
-    code = f"import longshore\nprint('go', flush=True)\nlongshore.sql({ENDLESS!r})"
-    _interrupted(code)
+def test_ctrl_c_ends_a_query(tmp_path: Path) -> None:
+    _interrupted(ENDLESS, tmp_path)
 
 
 def test_ctrl_c_ends_a_copy(tmp_path: Path) -> None:
-    code = f"import longshore\nprint('go', flush=True)\nlongshore.sql(\"COPY ({ENDLESS}) TO '{tmp_path}/x.csv'\")"
-    _interrupted(code)
+    _interrupted(f"COPY ({ENDLESS}) TO '{tmp_path}/x.csv'", tmp_path)
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no FIFOs here")
@@ -220,14 +218,17 @@ def test_ctrl_c_leaves_a_file_that_does_not_open(options: Any, tmp_path: Path) -
     assert remaining() == (0, 0)
 
 
-def _interrupted(code: str) -> None:
+def _interrupted(query: str, directory: Path) -> None:
+    # What imports a library may swallow a Ctrl-C.
+    first = f"longshore.sql('SELECT 1'); longshore.sql(\"COPY (SELECT 1) TO '{directory}/first.csv'\")"
+    code = f"import longshore; {first}; print('go', flush=True); longshore.sql({query!r})"
     with subprocess.Popen(
         [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as ran:
         try:
             assert ran.stdout is not None
             assert ran.stdout.readline() == "go\n"
-            time.sleep(1)
+            time.sleep(0.3)
             started = time.monotonic()
             ran.send_signal(signal.SIGINT)
             _, errors = ran.communicate(timeout=20)
