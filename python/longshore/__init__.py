@@ -1,7 +1,7 @@
 """Longshore loads and unloads databases: query results become dataframes at the speed of the wire."""
 
 from longshore._core import __version__
-from longshore.connection import AsyncConnection, AsyncPool, Connection, Pool, connect, connect_async
+from longshore.connection import AsyncConnection, Connection, connect, connect_async
 from longshore.copy import copy, copy_async
 from longshore.dbapi import (
     BINARY,
@@ -42,6 +42,7 @@ from longshore.interval import Interval
 from longshore.magic import load_ipython_extension
 from longshore.options import Options
 from longshore.partition_sql import partition_sql
+from longshore.pool import AsyncPool, Pool
 from longshore.progress import Progress
 from longshore.read import read_sql, read_sql_async
 from longshore.schema import schema

@@ -1,36 +1,27 @@
-"""Connections: what a read can be given, and ``connect`` and ``Pool``, which outlive it."""
+"""Connections: one session each, which outlives a read."""
 
 import contextlib
 import sys
 from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, Protocol, Self, Union
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self
 from weakref import ref
 
-from longshore import _core, errors, sources
+from longshore import _core, errors
 from longshore.arguments import bound, exact_name, is_list_of_texts, seconds, table_name, without_clauses
 from longshore.catalogue import aside, current_place
 from longshore.errors import InterfaceError, NotSupportedError
 from longshore.foreign import CONNECT, refusing
 from longshore.frames import pyarrow_if_installed
-from longshore.sources import sqlite3
 from longshore.target import SQLAlchemyText, TargetLike, target
 from longshore.texts import display, statement_text
 from longshore.threads import awaited, own_cancel_handle, switched
 
 if TYPE_CHECKING:
-    from sqlite3 import Connection as SQLiteConnection
-
     import pyarrow as pa
-    from adbc_driver_manager.dbapi import Connection as ADBCConnection
-    from duckdb import DuckDBPyConnection
 
     from longshore.dbapi import Cursor
     from longshore.options import Options
-    from longshore.store import Store
-
-#: No server has more connections than that.
-_MOST = 1 << 16
 
 _BEYOND = (
     "fetch them, close that cursor, use another connection, connection.adbc_clone(), or set cursor.read_ahead = None"
@@ -38,23 +29,8 @@ _BEYOND = (
 #: How far down objects are listed.
 _DEPTHS = ("all", "catalogs", "schemas", "tables", "columns")
 
-#: The arguments that reads and writes take besides what can be connected to.
-_OTHERS = (
-    ", a dict of keywords, a Connection or a Pool, an engine or a connection of SQLAlchemy, or one of psycopg, "
-    "sqlite3, DuckDB or ADBC"
-)
 
-Source = (
-    _core.Target
-    | _core.Pool
-    | _core.Connection
-    | _core.SqliteConnection
-    | _core.MySqlConnection
-    | _core.ArrowConnection
-)
-
-
-class _Session:
+class Session:
     """The state that one session has, whichever way its caller waits."""
 
     #: The rows that a cursor fetches, which may still have the session, and the cursor.
@@ -89,7 +65,7 @@ class _Session:
 
     def __reduce__(self) -> NoReturn:
         """Refuse: the session belongs to its process, and what opens it may hold a password."""
-        raise _unpicklable(self)
+        raise unpicklable(self)
 
     def cancel(self) -> None:
         """Stop what the session is doing, from any thread: it raises ``OperationalError``, and the session goes on.
@@ -112,7 +88,7 @@ class _Session:
         return self._core.in_transaction
 
 
-class Connection(_Session):
+class Connection(Session):
     """One session of a database, for one statement at a time.
 
     Made by ``longshore.connect``, and given to ``read_sql`` instead of a URL, which then sees the session's
@@ -415,7 +391,7 @@ class Connection(_Session):
             self.close()
 
 
-class AsyncConnection(_Session):
+class AsyncConnection(Session):
     """A ``Connection`` for asyncio: made by ``longshore.connect_async``, and given to the verbs that are awaited.
 
     Cancelling a task that waits cancels the statement on the server; the connection can be used on, after a
@@ -449,133 +425,6 @@ class AsyncConnection(_Session):
                 await self.commit()
         finally:
             await self.close()
-
-
-class _Sessions:
-    """The state that a pool has, whichever way its caller waits."""
-
-    @refusing(CONNECT)
-    def __init__(self, conn: TargetLike, *, size: int = 8) -> None:
-        """Take a URL, a path, ``env:NAME`` or a dict of keywords, in which ``password`` may be a callable.
-
-        Raises ``InterfaceError`` for what is none, and for a ``size`` that is not a number from 1.
-        """
-        if not isinstance(size, int) or isinstance(size, bool) or not 1 <= size <= _MOST:
-            raise InterfaceError(f"size is a number of connections from 1 to {_MOST}, not {display(size)}")
-        parts = target(conn)
-        self._scheme = parts.scheme
-        self.size = size
-        self._core = _core.Pool(_core.Target(**parts._asdict()), size=size)
-
-    def __repr__(self) -> str:
-        """Show no more than the scheme and the numbers."""
-        if "_core" not in vars(self):
-            # A debugger shows it while, or after, its constructor fails.
-            return f"<{type(self).__name__} not open>"
-        numbers = f"{self.in_use} in use, {self.idle} idle, at most {self.size}"
-        return f"<{type(self).__name__} {self._scheme}://*** {numbers}>"
-
-    def __reduce__(self) -> NoReturn:
-        """Refuse: the sessions belong to their process, and what opens them may hold a password."""
-        raise _unpicklable(self)
-
-    @property
-    def in_use(self) -> int:
-        """How many sessions reads have, or may open."""
-        return self._core.in_use
-
-    @property
-    def idle(self) -> int:
-        """How many sessions are open and wait for a read."""
-        return self._core.idle
-
-
-class Pool(_Sessions):
-    """At most ``size`` sessions, shared by any number of reads from any thread.
-
-    Given to ``read_sql`` instead of a URL. A read waits until it can have all the sessions that it needs, in its turn
-    and as long as its ``timeout`` lets it. A session is cleaned of what an earlier read left in it, and replaced where
-    it no longer answers. None is opened before it is needed. A forked child begins with an empty pool.
-
-    >>> import longshore
-    >>> with longshore.Pool(url, size=2) as pool:
-    ...     for _ in range(3):
-    ...         frame = longshore.read_sql("SELECT 1 AS one", pool)
-    ...     pool
-    <Pool postgresql://*** 0 in use, 1 idle, at most 2>
-    """
-
-    def close(self) -> None:
-        """Close the idle sessions; those in use are closed when their reads end. Closing twice is not an error."""
-        self._core.close()
-
-    def __enter__(self) -> Self:
-        """Give the pool itself."""
-        return self
-
-    def __exit__(self, *_exception: object) -> None:
-        """Close it."""
-        self.close()
-
-
-class AsyncPool(_Sessions):
-    """A ``Pool`` for asyncio: given to the verbs that are awaited, and closed by ``async with``.
-
-    >>> import asyncio, longshore
-    >>> async def totals():
-    ...     async with longshore.AsyncPool(url, size=2) as pool:
-    ...         queries = [f"SELECT {number} AS n" for number in range(5)]
-    ...         frames = await asyncio.gather(*(longshore.read_sql_async(query, pool) for query in queries))
-    ...         return [int(frame["n"].sum()) for frame in frames]
-    >>> asyncio.run(totals())
-    [0, 1, 2, 3, 4]
-    """
-
-    close = awaited(Pool.close)
-
-    async def __aenter__(self) -> Self:
-        """Give the pool itself."""
-        return self
-
-    async def __aexit__(self, *_exception: object) -> None:
-        """Close it."""
-        await self.close()
-
-
-class Psycopg2Connection(Protocol):
-    """A connection of psycopg2."""
-
-    def get_dsn_parameters(self) -> dict[str, str]:
-        """Give settings of libpq's."""
-
-
-class PyMySQLConnection(Protocol):
-    """A connection of PyMySQL."""
-
-    def insert_id(self) -> Any:
-        """Give the number of the last new row."""
-
-    def thread_id(self) -> Any:
-        """Give the server's number of the connection."""
-
-
-ConnectionLike = Union[
-    TargetLike,
-    Connection,
-    Pool,
-    AsyncConnection,
-    AsyncPool,
-    "SQLiteConnection",
-    "DuckDBPyConnection",
-    "ADBCConnection",
-    Psycopg2Connection,
-    PyMySQLConnection,
-    "Store",
-]
-"""A URL, the path of a SQLite or DuckDB file, ``env:NAME``, a ``sqlalchemy.URL``, a mapping of keywords (``host``,
-``dbname``, ``password``, ..., and ``url`` or ``scheme``), a connection, a pool or a store of Longshore's, or what the
-caller has opened: an ``Engine`` or a ``Connection`` of SQLAlchemy, or a connection of psycopg, sqlite3, DuckDB or
-ADBC."""
 
 
 @refusing(CONNECT)
@@ -636,44 +485,6 @@ def _opened(conn: TargetLike, autocommit: object, timeout: object) -> tuple[_cor
     ), parts.scheme
 
 
-def source(conn: object, *, creates: bool = False) -> Source:
-    """Give what the core reads from; raises ``InterfaceError`` for what is none.
-
-    ``creates`` says that a write is to come that makes its table: a SQLite file that is not there is made with it.
-    """
-    if isinstance(conn, _Session):
-        return conn._free()  # noqa: SLF001  the two are this file's own
-    if isinstance(conn, _Sessions):
-        return conn._core  # noqa: SLF001  likewise
-    conn, lender, is_open = sources.resolved(conn)
-    if isinstance(conn, _Session):
-        return conn._free()  # noqa: SLF001  behind an engine of SQLAlchemy's
-    if not sources.is_adopted(conn):
-        return _core.Target(**target(conn, _OTHERS)._asdict(), creates=creates)
-    if sources.scheme(conn) == "sqlite":
-        if is_open:
-            sqlite3.begin(conn)
-        return _core.SqliteConnection(conn if lender is None else sqlite3.Lent(conn, lender))
-    adopted = sources.adopt(conn, lender)
-    return (_core.MySqlConnection if sources.scheme(conn) == "mysql" else _core.ArrowConnection)(adopted)
-
-
-def is_connection(value: object) -> bool:
-    """Whether ``value`` is a session or a pool that is open already."""
-    return isinstance(value, _Session | _Sessions) or sources.is_adopted(value)
-
-
-def scheme_of(conn: object) -> str:
-    """Give the scheme of what the core reads from; raises ``InterfaceError`` for what is none.
-
-    >>> scheme_of("mariadb+pymysql://localhost/test"), scheme_of({"host": "localhost"})
-    ('mariadb', 'postgresql')
-    """
-    if isinstance(conn, _Session | _Sessions):
-        return conn._scheme  # noqa: SLF001  the two are this file's own
-    return sources.scheme(conn) if sources.is_adopted(conn) else target(conn, _OTHERS).scheme
-
-
 def _statement(sql: object) -> str:
     if not isinstance(sql, str):
         raise InterfaceError(f"a statement is a text, not {type(sql).__name__}")
@@ -703,6 +514,7 @@ def arrow_schema(described: _core.Schema) -> "pa.Schema":
     return described if arrow is None else arrow.schema(described)
 
 
-def _unpicklable(what: object) -> TypeError:
-    name = type(what).__name__
+def unpicklable(value: object) -> TypeError:
+    """Give the error of pickling what belongs to its process."""
+    name = type(value).__name__
     return TypeError(f"a {name} belongs to its process and cannot be pickled: make one in each process")

@@ -5,7 +5,7 @@ from typing import Any
 
 from longshore import _core
 from longshore.arguments import IfExists, Number, Query, seconds
-from longshore.connection import ConnectionLike
+from longshore.connectable import ConnectionLike
 from longshore.foreign import COPY, refusing
 from longshore.options import Options
 from longshore.progress import Progress, reporting

@@ -4,7 +4,7 @@ from typing import Any
 
 from longshore import _core
 from longshore.arguments import Number, partition, seconds, statements, without_clauses
-from longshore.connection import ConnectionLike, source
+from longshore.connectable import ConnectionLike, source
 from longshore.errors import InterfaceError
 from longshore.foreign import READ, refusing
 from longshore.read import in_order

@@ -21,7 +21,7 @@ from longshore.arguments import (
     wanted,
     without_clauses,
 )
-from longshore.connection import ConnectionLike, Source, is_connection, source
+from longshore.connectable import ConnectionLike, Source, is_connection, source
 from longshore.errors import InterfaceError, SerialReadWarning
 from longshore.foreign import READ, refusing
 from longshore.options import Options

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 from longshore import _core
 from longshore.arguments import Query, bound, seconds, statements, wanted, without_clauses
-from longshore.connection import ConnectionLike, arrow_schema, source
+from longshore.connectable import ConnectionLike, source
+from longshore.connection import arrow_schema
 from longshore.foreign import READ, refusing
 from longshore.options import Options
 from longshore.read import in_order, policy

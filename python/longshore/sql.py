@@ -6,7 +6,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from longshore.arguments import Backend
-from longshore.connection import ConnectionLike
+from longshore.connectable import ConnectionLike
 from longshore.options import Options
 from longshore.stream import Stream
 from longshore.threads import named_twin, on_a_thread, twin

@@ -5,7 +5,7 @@ from typing import Any, TypedDict
 
 from longshore import _core
 from longshore.arguments import IfExists, is_list_of_texts, seconds, table_name
-from longshore.connection import ConnectionLike, Source, source
+from longshore.connectable import ConnectionLike, Source, source
 from longshore.errors import InterfaceError
 from longshore.foreign import WRITE, refusing
 from longshore.frames.inputs import arrow_streams

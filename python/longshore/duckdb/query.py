@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from longshore.connection import is_connection
+from longshore.connectable import is_connection
 from longshore.duckdb.failures import Failure, TableAltered, with_column_hint
 from longshore.duckdb.parameters import Params, engine_params, for_statement, with_dollars
 from longshore.duckdb.result import Form, deliver, with_bounded_batches

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
-from longshore.connection import is_connection
+from longshore.connectable import is_connection
 from longshore.duckdb.failures import Failure
 from longshore.duckdb.parameters import Params, by_parameter_name
 from longshore.duckdb.pushdown import Syntax, syntax_of

@@ -14,7 +14,7 @@ from rich.text import Text
 
 import longshore
 from longshore.arguments import table_name
-from longshore.connection import scheme_of
+from longshore.connectable import scheme_of
 from longshore.errors import InterfaceError, ProgrammingError
 from longshore.shell import arguments
 from longshore.shell.arguments import database, named_values, options, parameters, query_text

@@ -10,7 +10,8 @@ from typing import Any
 import pyarrow as pa
 
 from longshore import sources
-from longshore.connection import Connection, connect, is_connection, scheme_of
+from longshore.connectable import is_connection, scheme_of
+from longshore.connection import Connection, connect
 from longshore.duckdb.failures import Failure, TableAltered, error_from_text
 from longshore.duckdb.instance import engine, shared
 from longshore.duckdb.parameters import Params, by_parameter_name
