@@ -81,6 +81,7 @@ lint: $(VENV)/.longshore ## check format, lints, types, stubs and words
 	MYPYPATH=python $(VENV)/bin/mypy --strict -p longshore -p tests -p benches
 	cd $(VENV) && bin/python -m mypy.stubtest longshore._core
 	$(VENV)/bin/python -m tests.words
+	$(VENV)/bin/python -m tests.imports
 
 bench: $(VENV)/.longshore $(VENV)/.group-bench ## measure reading and SQL beside their peers
 	$(VENV)/bin/python -m benches.read
