@@ -1,4 +1,4 @@
-"""Which cases of a test run: of those with three parameters and more, each in which two values meet for the first time.
+"""Which cases of a test run: each in which two values meet for the first time, of a costly test each with a new value.
 
 Few faults need three values to meet, and most cases are of three: the long run has them all.
 """
@@ -14,10 +14,11 @@ _Case = tuple[pytest.Item, set[frozenset[_Value]]]
 
 
 def pairwise(items: Sequence[pytest.Item]) -> list[pytest.Item]:
-    """Return, of each test, about as few of its cases as have each pair of values, in their order."""
+    """Return, of each test, about as few of its cases as have each pair of values, or each value, in their order."""
     tests = defaultdict(list)
     for item in items:
-        tests[item.nodeid.partition("[")[0]].append((item, set(map(frozenset, combinations(_values(item), 2)))))
+        size = 1 if item.get_closest_marker("costly") else 2
+        tests[item.nodeid.partition("[")[0]].append((item, set(map(frozenset, combinations(_values(item), size)))))
     kept = {item for cases in tests.values() for item in _covering(cases)}
     return [item for item in items if item in kept]
 

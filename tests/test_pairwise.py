@@ -1,4 +1,4 @@
-"""The cases that run are those in which two values meet first."""
+"""The cases that run are those in which two values meet first, or a value is new."""
 
 from itertools import combinations, product
 
@@ -8,6 +8,7 @@ from tests.long import IS_LONG
 
 ALL = {*product("ab", "cd", [("e", 0), ("f", 0), ("f", 1)])}
 run: set[tuple[str, str, tuple[str, int]]] = set()
+costly: set[tuple[str, str]] = set()
 
 
 @pytest.mark.parametrize("first", ["a", "b"])
@@ -23,3 +24,16 @@ def test_all_values_have_met() -> None:
         pair for case in ALL for pair in combinations(case, 2)
     }
     assert len(run) == (len(ALL) if IS_LONG else 6)
+
+
+@pytest.mark.costly
+@pytest.mark.parametrize("first", ["a", "b"])
+@pytest.mark.parametrize("second", ["c", "d", "e"])
+def test_a_costly_case(first: str, second: str) -> None:
+    costly.add((first, second))
+    assert costly <= {*product("ab", "cde")}
+
+
+def test_each_value_has_been_there() -> None:
+    assert [{*values} for values in zip(*costly, strict=True)] == [{*"ab"}, {*"cde"}]
+    assert len(costly) == (6 if IS_LONG else 3)

@@ -67,6 +67,7 @@ def check(query: str, conn: Any, on: str, number: int = 4, **more: Any) -> list[
     return parts
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("key", KEYS)
 def test_every_kind_of_key(conn: Any, key: str) -> None:
     parts = check("SELECT * FROM keyed", conn, key)

@@ -165,6 +165,7 @@ def test_a_failed_read_leaves_the_terminal_as_it_was(url: str) -> None:
     assert seen.count("\x1b[?25l") == seen.count("\x1b[?25h") == 1
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     "before",
     ["", "sys.stderr = None", "sys.stderr.close()"],

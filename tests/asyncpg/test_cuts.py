@@ -14,6 +14,8 @@ from longshore.asyncpg import set_query_dtype
 from tests.cutter import Cutter, spread
 from tests.servers import Endpoint
 
+pytestmark = pytest.mark.costly
+
 Way = Callable[[asyncpg.Connection, int], Awaitable[list[Any]]]
 
 #: Most of the time of a garbled or stalled fetch is a wait.

@@ -10,7 +10,7 @@ import pytest
 import longshore
 from tests.contract.conftest import Database, stop, wait
 
-pytestmark = pytest.mark.usefixtures("leaves_nothing")
+pytestmark = [pytest.mark.usefixtures("leaves_nothing"), pytest.mark.costly]
 
 
 def execute(query: str, connection: longshore.Connection) -> Any:

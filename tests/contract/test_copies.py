@@ -18,7 +18,7 @@ import longshore
 from tests.contract.conftest import Database, wait
 from tests.quirks import COLUMNS
 
-pytestmark = pytest.mark.usefixtures("leaves_nothing")
+pytestmark = [pytest.mark.usefixtures("leaves_nothing"), pytest.mark.costly]
 
 
 def since_midnight(value: Any) -> dt.timedelta:

@@ -7,7 +7,7 @@ import pytest
 import longshore
 from tests.contract.conftest import Database, wait
 
-pytestmark = pytest.mark.usefixtures("leaves_nothing")
+pytestmark = [pytest.mark.usefixtures("leaves_nothing"), pytest.mark.costly]
 
 
 def test_in_asyncio(database: Database, table: str) -> None:

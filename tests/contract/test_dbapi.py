@@ -45,6 +45,7 @@ def counted(database: Database, rows: int, columns: str = "i") -> str:
     return database.series(rows, columns) + " ORDER BY i"
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("name", COLUMNS)
 def test_each_value_as_a_row_has_it(database: Database, table: str, name: str) -> None:
     # A type that the source has not is written into one that is too narrow.
@@ -314,6 +315,7 @@ MIXED = [1, "01", Decimal("1.50"), 2.5, None, Decimal("2.5"), True, b"x", uuid.U
 MIXED += [dt.date(2024, 2, 29), dt.datetime(2024, 2, 29, 1), dt.datetime(2024, 2, 29, tzinfo=dt.UTC), dt.time(1, 2)]  # noqa: DTZ001
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("name", ["text", "decimal", "float64", "timestamp"])
 def test_executemany_does_what_execute_does(database: Database, table: str, name: str) -> None:
     place = database.quirks.placeholder
@@ -338,6 +340,7 @@ def test_executemany_does_what_execute_does(database: Database, table: str, name
     assert repr(many) == repr([row for row in once for _ in range(9)] + once * 3)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("autocommit", [True, False])
 @pytest.mark.parametrize("end", ["closed", "dropped", "executed again", "kept"])
 def test_a_write_is_done_whose_rows_no_one_fetches(database: Database, table: str, end: str, autocommit: bool) -> None:  # noqa: FBT001
@@ -474,6 +477,7 @@ def test_errors(cursor: longshore.Cursor) -> None:
             use()
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("kind", ["computing", "streaming"])
 def test_a_cancelled_cursor(database: Database, kind: str) -> None:
     marker = f"cursor_{kind}"

@@ -11,6 +11,7 @@ from tests.contract.conftest import Database
 from tests.forking import answers
 
 pytestmark = [
+    pytest.mark.costly,
     pytest.mark.usefixtures("leaves_nothing"),
     # Python's own, where the process has threads.
     pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning"),

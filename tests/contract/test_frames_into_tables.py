@@ -38,6 +38,7 @@ def test_floats_become_decimals_of_their_own_digits(database: Database, table: s
     assert [D(value) for value in found[:-1]] == [D(repr(value)) for value in PRICES]
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("value", [0.001, 1.005, 0.1 + 0.2, 1e13])
 def test_a_float_that_a_decimal_would_change_is_refused(database: Database, table: str, value: float) -> None:
     if database.source == "sqlite":
@@ -51,6 +52,7 @@ def test_a_float_that_a_decimal_would_change_is_refused(database: Database, tabl
     assert told or "numeric field overflow" in str(caught.value)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
 def test_timestamps_at_midnight_become_dates(database: Database, table: str, unit: str) -> None:
     days = [dt.date(1969, 12, 31), dt.date(1970, 1, 1), dt.date(2024, 2, 29), dt.date(1800, 3, 1), None]

@@ -14,6 +14,8 @@ import pytest
 import longshore
 from tests.cutter import Cutter
 
+pytestmark = pytest.mark.costly
+
 #: By the fixture of the server: a database, and a query of all of WHOLE.
 SOURCES = {
     "clickhouse": (

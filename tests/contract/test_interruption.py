@@ -19,7 +19,7 @@ import longshore
 from tests.contract.conftest import Database, wait
 from tests.contract.interrupted import WAYS
 
-pytestmark = pytest.mark.usefixtures("leaves_nothing")
+pytestmark = [pytest.mark.usefixtures("leaves_nothing"), pytest.mark.costly]
 
 KINDS = pytest.mark.parametrize("kind", ["computing", "streaming"])
 

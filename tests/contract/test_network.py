@@ -15,7 +15,7 @@ import longshore
 from tests.contract.conftest import Database, wait
 from tests.cutter import Action, Cutter, Way, bytes_of_messages
 
-pytestmark = pytest.mark.usefixtures("leaves_nothing")
+pytestmark = [pytest.mark.usefixtures("leaves_nothing"), pytest.mark.costly]
 
 PROTOCOLS = pytest.mark.parametrize("protocol", ["binary", "text"])
 ACTIONS = pytest.mark.parametrize("action", ["cut", "reset"])

@@ -55,6 +55,7 @@ WAYS: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", QUERIES)
 def test_parts_are_the_serial_read(database: Database, parted: str, name: str, way: str) -> None:
@@ -87,6 +88,7 @@ def test_a_list_is_its_queries_in_order(database: Database, parted: str) -> None
         database.rows([], **together)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("way", ["alone", "key", "nulls", "list", "serial", "stream"])
 def test_one_snapshot_while_another_session_writes(database: Database, table: str, way: str) -> None:
     columns = f"{database.column('id', 'int64', 'PRIMARY KEY')}, k int, version int"

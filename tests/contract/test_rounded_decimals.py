@@ -58,6 +58,7 @@ def test_what_comes_back_is_not_told_of(database: Database, decimals: Any, proto
     assert [D(repr(value)) for value in frame["a"][:-1]] == [D(text) for text in KEPT]
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("protocol", ["binary", "text"])
 @pytest.mark.parametrize("value", ROUNDED)
 def test_what_does_not_come_back_is_told_of(database: Database, decimals: Any, value: str, protocol: str) -> None:
@@ -76,6 +77,7 @@ def test_each_column_is_told_of_once(database: Database, decimals: Any) -> None:
     assert len(found(parts, database.url)) == 2  # type: ignore[arg-type]
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     "arguments",
     [

@@ -89,6 +89,7 @@ USES: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("use", USES)
 def test_a_password_is_in_no_text(database: Database, user: str, use: str) -> None:
     for number, form in enumerate(forms(database, user)):

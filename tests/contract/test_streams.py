@@ -48,6 +48,7 @@ def test_it_is_handed_over_once(database: Database) -> None:
             take()
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("backend", [None, "numpy_nullable", "pyarrow"])
 def test_frames_are_the_whole_in_pieces(database: Database, backend: Any) -> None:
     query = counted(database, 7, "i, NULLIF(i, 3) AS n, i * 2 AS j")

@@ -56,6 +56,7 @@ async def cancel(task: asyncio.Task[Any], runs: Callable[[], bool]) -> None:
     assert time.monotonic() - started < 5
 
 
+@pytest.mark.costly
 @KINDS
 @pytest.mark.parametrize("way", [read, stream, frames, parts, statement], ids=lambda way: way.__name__)
 @pytest.mark.filterwarnings("ignore::longshore.SerialReadWarning")
@@ -72,6 +73,7 @@ def test_a_cancelled_task_has_ended_its_statement(
     wait(lambda: not database.running(marker))
 
 
+@pytest.mark.costly
 @KINDS
 def test_its_connection_goes_on(database: Database, kind: str) -> None:
     async def main() -> None:

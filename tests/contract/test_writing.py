@@ -234,6 +234,7 @@ def test_each_type_comes_back(database: Database, table: str, name: str, mode: s
         assert found.to_pylist() == [None, *(map(kind.cell, column.held) if kind else column.held)]
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("mode", MODES)
 def test_many_batches_are_one_write(database: Database, table: str, mode: str) -> None:
     if mode != "fail":

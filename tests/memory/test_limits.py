@@ -17,7 +17,10 @@ from tests.long import IS_LONG
 from tests.memory.child import WAYS, Task
 from tests.servers import mariadb, postgresql
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="setrlimit bounds memory on Linux alone")
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="setrlimit bounds memory on Linux alone"),
+    pytest.mark.costly,
+]
 
 #: More than a batch.
 ROWS = 150_000 if IS_LONG else 80_000

@@ -9,7 +9,7 @@ from tests.forking import answers
 from tests.mysql.reading import numbers, value
 from tests.servers import MySQLEndpoint
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+pytestmark = [pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning"), pytest.mark.costly]
 
 ROWS = 100_000
 LONG = f"{numbers(ROWS)} SELECT i, repeat('x', 1000) AS t FROM numbers WHERE i < {ROWS}"

@@ -16,6 +16,8 @@ from tests.mysql.comparing import ROWS, Options
 from tests.mysql.reading import table
 from tests.servers import MySQLEndpoint
 
+pytestmark = pytest.mark.costly
+
 SECONDS = float(os.environ.get("LONGSHORE_SNAPSHOT_SECONDS", "1"))
 Tables = Callable[[str], None]
 

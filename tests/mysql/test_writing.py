@@ -372,6 +372,7 @@ def test_many_batches_are_one_write(way: str, tables: Run) -> None:
     assert value("SELECT count(*) FROM w", way) == sum(sizes)
 
 
+@pytest.mark.costly
 def test_a_large_value(way: str, tables: Run) -> None:
     tables("DROP TABLE IF EXISTS w")
     text, blob = "é\n" * 200_000, bytes(range(256)) * 70_000

@@ -110,6 +110,7 @@ def test_a_server_that_is_killed(make_mysqld: Callable[..., Mysqld]) -> None:
     assert rows(server) == BEFORE
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("mode", ["append", "replace"])
 def test_ctrl_c(mode: str, server: MySQLEndpoint, tables: Run) -> None:
     tables("DROP TABLE IF EXISTS cutw")

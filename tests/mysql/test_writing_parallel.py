@@ -18,6 +18,8 @@ from tests.cutter import Cutter
 from tests.mysql.reading import wait
 from tests.servers import MySQLEndpoint
 
+pytestmark = pytest.mark.costly
+
 Run = Callable[[str], None]
 ROWS = 3_000
 DATA = pa.table(

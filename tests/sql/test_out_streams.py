@@ -106,6 +106,7 @@ def test_a_wait_is_cancelled_from_another_thread() -> None:
     assert engine.closed.wait(10)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("query", [BLOCKED, ENDLESS, SPARSE], ids=["blocked", "endless", "sparse"])
 @pytest.mark.parametrize("return_type", ["pandas", "arrow", "arrow_stream"])
 def test_ctrl_c(query: str, return_type: Any) -> None:

@@ -151,6 +151,7 @@ NEAR = [
 ]
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("kind", FRAMES)
 @pytest.mark.parametrize("where", [*EXACT, *NEAR])
 def test_the_answer_is_the_same(where: str, kind: str, entered: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:

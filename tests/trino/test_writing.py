@@ -12,6 +12,8 @@ import pytest
 import longshore
 from tests.servers import Trino
 
+pytestmark = pytest.mark.costly
+
 BOATS = pa.table({"id": [1, 2], "name": ["Ada", None]})
 
 

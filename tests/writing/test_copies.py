@@ -59,6 +59,7 @@ def values(column: Any) -> list[Any]:
         return [None] * len(column)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("target", SOURCES)
 @pytest.mark.parametrize("source", SOURCES)
 def test_every_type(source: str, target: str, targets: Targets, postgres: Endpoint, mariadb: MySQLEndpoint) -> None:

@@ -14,6 +14,7 @@ from tests.postgres.connections.using import SCHEMA, SLEEPING, STREAMING, check,
 from tests.servers import Endpoint
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("failure", FAILURES)
 @pytest.mark.parametrize("autocommit", [False, True], ids=["transactions", "autocommit"])
 def test_a_connection_goes_on_after(failure: str, autocommit: bool, here: str, postgres: Endpoint) -> None:  # noqa: FBT001

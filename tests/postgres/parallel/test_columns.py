@@ -13,6 +13,7 @@ pytestmark = pytest.mark.server
 NAN, INFINITY = math.nan, math.inf
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("analyzed", [True, pytest.param(False, marks=pytest.mark.once)])
 @pytest.mark.parametrize(
     ("native", "expression"),

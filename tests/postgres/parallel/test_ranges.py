@@ -73,6 +73,7 @@ def test_ranges_that_are_none(column: str, given_range: tuple[Any, Any], error: 
         read("SELECT * FROM t", url, partition_on=column, partition_num=3, partition_range=given_range)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("native", ["float4", "float8", "numeric", "int4"])
 @pytest.mark.parametrize("value", [0.1, 0.7, 19.99, -99.95])
 def test_a_range_of_one_value_doubles_nothing(native: str, value: float, server: PostgreSQL) -> None:

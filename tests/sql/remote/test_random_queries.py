@@ -15,6 +15,7 @@ pytestmark = pytest.mark.packages
 COUNT = int(os.environ.get("LONGSHORE_RANDOM_QUERIES", "60"))
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.once)])
 @pytest.mark.parametrize(
     "source", ["pg", *(pytest.param(name, marks=pytest.mark.once) for name in ("my", "my8")), "lite"]

@@ -45,6 +45,7 @@ def changed(connection: longshore.Connection) -> int:
     return int(longshore.read_sql(query, connection, return_type="arrow")["n"][0].as_py())
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("return_type", ["arrow", "pandas", "arrow_stream"])
 def test_the_transaction_outlives_a_limit(held: longshore.Connection, return_type: Any) -> None:
     assert changed(held) == 1
