@@ -73,19 +73,21 @@ class Options:
     @classmethod
     def of(cls, given: "Mapping[str, Any] | Options | None") -> "Options":
         """Take options as a caller gives them; an unknown key is an ``InterfaceError`` that names the closest."""
+        if given is None:
+            return _DEFAULTS
         if isinstance(given, Options):
             return given
-        if given is not None and not isinstance(given, Mapping):
+        if not isinstance(given, Mapping):
             message = f"options is a mapping or longshore.Options, not {type(given).__name__}"
             raise InterfaceError(message)
         known = [field.name for field in fields(cls)]
-        for key in given or {}:
+        for key in given:
             if key not in known:
                 close = difflib.get_close_matches(str(key), known, n=1)
                 remedy = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known)}"
                 message = f"unknown option {display(key)}; {remedy}"
                 raise InterfaceError(message)
-        return cls(**dict(given or {}))
+        return cls(**dict(given))
 
     def words(self, *keys: Iterable[str]) -> dict[str, str]:
         """Give the choices under some keys as the core takes them."""
@@ -142,3 +144,7 @@ def _bytes(value: object) -> int:
         f"not {display(value)}"
     )
     raise InterfaceError(message)
+
+
+#: Made once: each statement of a cursor asks for them.
+_DEFAULTS = Options()

@@ -76,12 +76,12 @@ def test_ctrl_c(database: Database, child: subprocess.Popen[str], way: str, kind
 
 
 def test_ctrl_c_while_connecting(database: Database, child: subprocess.Popen[str]) -> None:
-    for n in range(20):
+    for n in range(8):
         call(child, database, "connect", "")
         assert child.stdout
         assert child.stdout.readline() == "connecting\n"
         # Before the session is there, after, and while it is closed.
-        time.sleep(n * 0.005)
+        time.sleep(n * 0.0125)
         interrupt(child)
     wait(lambda: not database.is_in_use())
 

@@ -82,14 +82,15 @@ def test_sql_in_a_value_runs_nothing(database: Database, table: str) -> None:
             assert connection.execute(named, {"n": number + 100, "v": text}) == 1
         # In a condition it is a value, and matches itself alone.
         query = f"SELECT n FROM {table} WHERE n < 100 AND v = "
-        for protocol in ("binary", "text"):
+        for protocol, place, params in (
+            ("binary", database.quirks.places(1), list),
+            ("text", ":v", lambda one: {"v": one[0]}),
+        ):
             options: Any = {"protocol": protocol}
-            for place, params in ((database.quirks.places(1), list), (":v", lambda one: {"v": one[0]})):
-                found = {
-                    text: database.rows(query + place, connection, params=params([text]), options=options)
-                    for text in texts
-                }
-                assert found == {text: [(n,)] for n, text in enumerate(texts)}, (protocol, place)
+            found = {
+                text: database.rows(query + place, connection, params=params([text]), options=options) for text in texts
+            }
+            assert found == {text: [(n,)] for n, text in enumerate(texts)}, (protocol, place)
     with database.can("writing"):
         longshore.write_sql({"n": range(200, 200 + len(texts)), "v": texts}, table, database.url, if_exists="append")
     starts = (0, 100) if "writing" in database.quirks.cannot else (0, 100, 200)

@@ -27,7 +27,7 @@ ROWS = 150_000 if IS_LONG else 80_000
 SMALL = 10
 
 #: The number of limits, and the last of them in MiB above what the process has taken: enough.
-LIMITS = 200 if IS_LONG else 7
+LIMITS = 200 if IS_LONG else 5
 ENOUGH = 600 if IS_LONG else 350
 HUGE = (900 if IS_LONG else 48) * 1_000_000
 

@@ -13,7 +13,7 @@ from tests.long import IS_LONG
 from tests.servers import Endpoint
 
 #: How often something is read that must leave nothing.
-READS = 1000 if IS_LONG else 400
+READS = 1000 if IS_LONG else 200
 
 
 def test_many_threads_at_once(url: str) -> None:

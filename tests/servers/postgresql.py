@@ -124,14 +124,14 @@ class PostgreSQL(Server, Endpoint):
         yield from {**settings, **self.config}.items()
 
     def _initdb(self) -> None:
-        # A second of work, done once for all runs.
-        template = installations.cache() / f"postgresql-{self.version}-data"
+        # A second of work, done once for all runs. Each server has a copy: what it writes ahead is in small files.
+        template = installations.cache() / f"postgresql-{self.version}-template"
         if not template.exists():
             new = self.home / "template"
             new.mkdir()
             self.give(new)
             command: list[str | Path] = [self.binaries.directory / "initdb", "-D", new, "-U", "postgres"]
-            command += ["--auth=trust", "--no-sync", "--no-locale", "--encoding=UTF8"]
+            command += ["--auth=trust", "--no-sync", "--no-locale", "--encoding=UTF8", "--wal-segsize=1"]
             done = installations.run(command, **self._surroundings())
             if done.returncode:
                 raise RuntimeError(done.stderr.decode(errors="replace"))

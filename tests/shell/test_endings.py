@@ -68,17 +68,9 @@ LONG = {
 }
 
 
-@pytest.mark.parametrize(
-    ("name", "number"),
-    [
-        *((name, signal.SIGHUP) for name in LONG),
-        ("read", signal.SIGINT),
-        ("stream", signal.SIGTERM),
-        ("sql", signal.SIGTERM),
-        ("write", signal.SIGINT),
-        ("bench", signal.SIGTERM),
-    ],
-)
+@pytest.mark.costly
+@pytest.mark.parametrize("number", ENDINGS)
+@pytest.mark.parametrize("name", LONG)
 def test_a_signal_ends_a_command(
     *, name: str, number: signal.Signals, postgres: Endpoint, harbour: str, tmp_path: Path
 ) -> None:

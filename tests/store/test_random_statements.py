@@ -8,6 +8,7 @@ import duckdb
 import pytest
 
 import longshore
+from tests.long import IS_LONG
 
 TABLES = (
     "CREATE TABLE t (k INTEGER PRIMARY KEY, a INTEGER, b VARCHAR DEFAULT 'none' NOT NULL, c DOUBLE, CHECK (a < 90))",
@@ -65,7 +66,9 @@ class Maker:
     def insert(self) -> str:
         """Give an INSERT."""
         rows = f"SELECT k + {self.number()} + 1, a, b, c FROM t WHERE {self.condition()}"
-        values = ", ".join(f"({self.number()}, {self.number()}, 'n', {self.number()}.5)" for _ in range(3))
+        values = ", ".join(
+            f"({self.number()}, {self.number()}, 'n', {self.number()}.5)" for _ in range(20 if IS_LONG else 2)
+        )
         return f"INSERT INTO t {self.one_of(rows, 'VALUES ' + values)}{self.returning()}"
 
     def upsert(self) -> str:
@@ -120,7 +123,7 @@ def outcome(run: Any, statement: str) -> Any:
         return "wrong"
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(20 if IS_LONG else 2))
 def test_a_store_does_what_duckdb_does(lake: Path, seed: int) -> None:
     maker, engine = Maker(seed), duckdb.connect(config={"python_enable_replacements": False})
     longshore.open(lake).close()
