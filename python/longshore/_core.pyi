@@ -73,7 +73,7 @@ __all__ = [
 _Limit: TypeAlias = int | Literal["auto"] | None
 
 CATALOGUES: dict[str, dict[str, str]]
-SCHEMES: list[str]
+SCHEMES: dict[str, str]
 READ_OPTIONS: dict[str, tuple[list[str], str]]
 SOURCE_OPTIONS: dict[str, tuple[list[str], str]]
 __version__: str

@@ -88,7 +88,8 @@ fn known_driver(scheme: &str) -> Option<Arc<dyn CoreDriver>> {
 }
 
 fn absent(scheme: &str) -> Error {
-    let known = schemes().into_iter().chain(StoreDriver.schemes().into_iter().map(str::to_owned));
+    let built_in = schemes().into_iter().map(|(scheme, _)| scheme);
+    let known = built_in.chain(StoreDriver.schemes().into_iter().map(str::to_owned));
     unsupported(format!(
         "no driver for URLs that start with {scheme}:// in this library, which has {}; sources that live in Python, and SQL \
          Server, whose client brings OpenSSL, are longshore.connect's",

@@ -59,7 +59,7 @@ pub use secret::{PasswordSource, Secret};
 pub use session::{
     Batches, Column, Done, Driver, Failed, Finalised, Finaliser, Leasing, Loading, NOT_PREPARED, NOT_SPLIT,
     NoRows, OneBatch, ParameterSets, Preparing, SEVERAL, Scripting, Session, Splitting, Transaction,
-    TransactionStatements,
+    TransactionStatements, not_committed,
 };
 pub use source::{Direct, Lease, OneSession, Reservation, SessionFactory, Source};
 pub use split::{Division, Parts, Split};

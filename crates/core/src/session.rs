@@ -33,6 +33,11 @@ pub trait Driver: Send + Sync {
     /// The URL schemes that name this driver, in lower case.
     fn schemes(&self) -> Vec<&str>;
 
+    /// The name of the database that URLs of a scheme lead to, for users to choose by.
+    fn database<'a>(&'a self, scheme: &'a str) -> &'a str {
+        scheme
+    }
+
     /// Opens a session, every wait of which looks at `deadline`.
     fn connect(&self, target: &Target, deadline: &Deadline) -> Result<Box<dyn Session>>;
 
@@ -58,6 +63,14 @@ pub struct Column {
 
 /// Sets of parameters, some at a time.
 pub type ParameterSets<'a> = dyn Iterator<Item = Result<Vec<Params>>> + 'a;
+
+/// The error of a commit of a transaction that could only be rolled back, which it is.
+#[must_use]
+pub fn not_committed(sqlstate: &str) -> Error {
+    Error::operational("nothing was committed: a statement of the transaction had failed")
+        .with_sqlstate(sqlstate)
+        .with_hint("the transaction is rolled back; repeat it from its start")
+}
 
 /// One connection to a database. What not every source can do is a capability: [`Splitting`], [`Leasing`],
 /// [`Preparing`], [`Metadata`], [`Scripting`], [`Loading`].
@@ -163,12 +176,7 @@ pub trait Session: Send {
         match self.transaction() {
             Transaction::None => Ok(()),
             Transaction::Open => self.run(&self.statements().commit),
-            Transaction::Failed => {
-                self.rollback()?;
-                Err(Error::operational("nothing was committed: a statement of the transaction had failed")
-                    .with_sqlstate("40000")
-                    .with_hint("the transaction is rolled back; repeat it from its start"))
-            }
+            Transaction::Failed => self.rollback().and(Err(not_committed("40000"))),
         }
     }
 

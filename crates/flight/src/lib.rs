@@ -36,6 +36,10 @@ impl Driver for Flight {
         settings::SCHEMES.to_vec()
     }
 
+    fn database<'a>(&'a self, scheme: &'a str) -> &'a str {
+        if scheme == "grpc+tls" { "Flight SQL, encrypted" } else { "Flight SQL" }
+    }
+
     fn connect(&self, target: &Target, deadline: &Deadline) -> Result<Box<dyn Session>> {
         Ok(Box::new(FlightSession::open(Settings::of(target)?, deadline)?))
     }

@@ -13,6 +13,10 @@ impl Driver for MsSql {
         vec!["mssql", "sqlserver"]
     }
 
+    fn database<'a>(&'a self, _scheme: &'a str) -> &'a str {
+        "SQL Server, Azure SQL"
+    }
+
     fn options(&self) -> Vec<SourceOption> {
         vec![SourceOption::new(
             "lock",

@@ -14,6 +14,10 @@ impl Driver for MySql {
         vec!["mysql", "mariadb"]
     }
 
+    fn database<'a>(&'a self, scheme: &'a str) -> &'a str {
+        if scheme == "mariadb" { "MariaDB" } else { "MySQL" }
+    }
+
     fn options(&self) -> Vec<SourceOption> {
         declared()
     }

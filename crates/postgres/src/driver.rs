@@ -13,6 +13,14 @@ impl Driver for Postgres {
         vec!["postgresql", "postgres", "redshift", "cockroachdb"]
     }
 
+    fn database<'a>(&'a self, scheme: &'a str) -> &'a str {
+        match scheme {
+            "redshift" => "Amazon Redshift",
+            "cockroachdb" => "CockroachDB",
+            _ => "PostgreSQL",
+        }
+    }
+
     fn connect(&self, target: &Target, deadline: &Deadline) -> Result<Box<dyn Session>> {
         Ok(Box::new(PostgresSession::open(target, deadline)?))
     }

@@ -24,6 +24,7 @@ mod write;
 
 use longshore_core::memory::Reserving;
 use pyo3::prelude::*;
+use pyo3::types::IntoPyDict;
 
 /// Has what would end the process for want of memory be an error; see `docs/design/memory.md`.
 #[global_allocator]
@@ -94,6 +95,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("READ_OPTIONS", read)?;
     module.add("SOURCE_OPTIONS", own)?;
     module.add("CATALOGUES", catalogue::catalogues(module.py())?)?;
-    module.add("SCHEMES", longshore_registry::schemes())?;
+    module.add("SCHEMES", longshore_registry::schemes().into_py_dict(module.py())?)?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))
 }

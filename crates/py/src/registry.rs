@@ -9,8 +9,9 @@ use longshore_registry::schemes;
 pub(crate) fn driver(target: &Target) -> Result<Arc<dyn Driver>> {
     let found = longshore_registry::driver(target.scheme());
     found.or_else(|| longshore_arrow_source::driver(target.scheme())).ok_or_else(|| {
+        let known: Vec<_> = schemes().into_iter().map(|(scheme, _)| scheme).collect();
         Error::interface(format!("no driver for URLs that start with {}://", target.scheme()))
-            .with_hint(format!("known are {}", schemes().join(", ")))
+            .with_hint(format!("known are {}", known.join(", ")))
     })
 }
 

@@ -22,11 +22,14 @@ pub fn driver(scheme: &str) -> Option<Arc<dyn Driver>> {
     drivers().into_iter().find(|driver| driver.schemes().contains(&scheme))
 }
 
-/// Every scheme that names a driver.
+/// Every scheme that names a driver, and the name of its database.
 #[must_use]
-pub fn schemes() -> Vec<String> {
-    let names = |driver: Arc<dyn Driver>| driver.schemes().into_iter().map(str::to_owned).collect::<Vec<_>>();
-    drivers().into_iter().flat_map(names).collect()
+pub fn schemes() -> Vec<(String, String)> {
+    let named = |driver: &Arc<dyn Driver>| {
+        let named = |scheme: &str| (scheme.to_owned(), driver.database(scheme).to_owned());
+        driver.schemes().into_iter().map(named).collect::<Vec<_>>()
+    };
+    drivers().iter().flat_map(named).collect()
 }
 
 /// Every key of `options=` that is a source's own, once.

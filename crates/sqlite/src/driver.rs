@@ -15,6 +15,10 @@ impl Driver for Sqlite {
         vec!["sqlite"]
     }
 
+    fn database<'a>(&'a self, _scheme: &'a str) -> &'a str {
+        "SQLite"
+    }
+
     fn options(&self) -> Vec<SourceOption> {
         let sentence =
             "SQLite's columns: of the types that they are declared with, or of what is stored in them alone.";

@@ -6,22 +6,6 @@ from typing import NamedTuple
 from longshore import _core, sources
 from longshore.foreign import refusing
 
-#: The databases whose drivers are Rust's, which need nothing more.
-_BUILT_IN = {
-    "postgresql": "PostgreSQL",
-    "postgres": "PostgreSQL",
-    "redshift": "Amazon Redshift",
-    "cockroachdb": "CockroachDB",
-    "mysql": "MySQL",
-    "mariadb": "MariaDB",
-    "mssql": "SQL Server, Azure SQL",
-    "sqlserver": "SQL Server, Azure SQL",
-    "sqlite": "SQLite",
-    "grpc": "Flight SQL",
-    "grpc+tcp": "Flight SQL",
-    "grpc+tls": "Flight SQL, encrypted",
-}
-
 _BY_ADBC = "adbc:driver={0}, with its vendor's driver: pip install 'longshore[adbc]'; see the guide's page Warehouses"
 _BY_ODBC = "odbc:Driver=...;Server=..., with its vendor's driver: pip install 'longshore[odbc]'"
 #: Databases without a source, by the scheme that their users try, and the address that reads them.
@@ -62,7 +46,7 @@ def list_sources() -> list[KnownSource]:
     >>> [(source.scheme, source.is_installed) for source in list_sources()][:2]
     [('postgresql', True), ('postgres', True)]
     """
-    built_in = [KnownSource(name, _BUILT_IN[name], is_installed=True, extra=None) for name in _core.SCHEMES]
+    built_in = [KnownSource(*named, is_installed=True, extra=None) for named in _core.SCHEMES.items()]
     others = [
         KnownSource(name, purpose, sources.are_installed(packages), extra)
         for name, (extra, purpose, packages) in sources.SCHEMES.items()
