@@ -256,17 +256,17 @@ fn begin(work: impl FnOnce() + Send + 'static) -> Work {
     let run = {
         let work = work.clone();
         move || {
-            done(&work);
+            run_once(&work);
             drop(alive);
         }
     };
     if spawn(thread::Builder::new().name("longshore-end".into()), run).is_err() {
-        done(&work);
+        run_once(&work);
     }
     ending
 }
 
-fn done(work: &Mutex<Option<impl FnOnce()>>) {
+fn run_once(work: &Mutex<Option<impl FnOnce()>>) {
     let work = locked(work).take();
     if let Some(work) = work {
         work();

@@ -80,7 +80,7 @@ impl ArrowSession {
 
     /// The columns of what a method tells of a statement without running it.
     fn columns(&self, method: &'static str, query: &Query, options: &ReadOptions) -> Result<Vec<Column>> {
-        let begun = self.begun(method, query, None)?;
+        let begun = self.start(method, query, None)?;
         let fields = begun.schema(options)?.fields().clone();
         let column = |field: &std::sync::Arc<arrow_schema::Field>| {
             let native_type = field.metadata().get(NATIVE_TYPE).cloned().unwrap_or_default();
@@ -90,7 +90,7 @@ impl ArrowSession {
     }
 
     /// The result of a method that takes a query, its parameters, and for a read the most rows of a batch.
-    fn begun(&self, method: &'static str, query: &Query, rows: Option<usize>) -> Result<DriverResult> {
+    fn start(&self, method: &'static str, query: &Query, rows: Option<usize>) -> Result<DriverResult> {
         let query = self.by_place(query)?;
         self.call(move |session| {
             let params = python_params(session.py(), &query.params)?;
@@ -191,7 +191,7 @@ impl Session for ArrowSession {
         let begun = if options.any_statement {
             self.run_any(query, options.batch_rows)
         } else {
-            self.begun("read", query, Some(options.batch_rows)).map(Started::Rows)
+            self.start("read", query, Some(options.batch_rows)).map(Started::Rows)
         };
         match begun {
             Ok(Started::Done(done)) => Ok(Box::new(NoRows { done, session: self })),

@@ -28,7 +28,7 @@ pub enum Value {
     /// Microseconds since 1970-01-01 00:00 without a time zone.
     Timestamp(i64),
     /// Microseconds since 1970-01-01 00:00 UTC.
-    Instant(i64),
+    TimestampTz(i64),
     /// A span of months, days and microseconds.
     Interval(i32, i32, i64),
     /// A UUID's sixteen bytes.

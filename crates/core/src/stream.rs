@@ -119,7 +119,7 @@ impl LiveResult {
         let next = catch_unwind(AssertUnwindSafe(|| next_of(batches.as_mut(), self.yielded)));
         let next =
             next.unwrap_or_else(|_| Err(Error::internal("a defect of Longshore: please report the query")));
-        let next = next.and_then(|batch| self.told(batch));
+        let next = next.and_then(|batch| self.report(batch));
         match &next {
             Ok(Some(_)) => self.put(State::Running(batches)),
             // The connection goes back at once.
@@ -151,7 +151,7 @@ impl LiveResult {
         }
     }
 
-    fn told(&self, batch: Option<RecordBatch>) -> Result<Option<RecordBatch>> {
+    fn report(&self, batch: Option<RecordBatch>) -> Result<Option<RecordBatch>> {
         if batch.is_some() {
             self.progress.tick()?;
         } else {

@@ -7,10 +7,10 @@ use crate::locked;
 
 /// The findings in values on their way, over all sessions of a read: counted, or told of once.
 #[derive(Debug, Default)]
-pub struct Warnings(Mutex<Found>);
+pub struct Warnings(Mutex<State>);
 
 #[derive(Debug, Default)]
-struct Found {
+struct State {
     counts: BTreeMap<String, u64>,
     subjects: BTreeSet<String>,
     texts: Vec<String>,

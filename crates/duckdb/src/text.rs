@@ -7,7 +7,7 @@ use arrow_array::builder::StringBuilder;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType, TimeUnit};
-use longshore_values::{CellFault, push_clock};
+use longshore_values::{CellFault, push_time};
 
 use crate::error::{Reason, internal, unrepresentable};
 
@@ -89,7 +89,7 @@ pub(crate) fn time_tz(bytes: &[u8]) -> Result<String, CellFault> {
     let microseconds = i64::try_from(packed >> OFFSET_BITS).unwrap_or(0);
     let counted_down = i64::try_from(packed & ((1 << OFFSET_BITS) - 1)).unwrap_or(0);
     let mut text = String::new();
-    push_clock(&mut text, microseconds, TimeUnit::Microsecond);
+    push_time(&mut text, microseconds, TimeUnit::Microsecond);
     push_offset(&mut text, LARGEST_OFFSET - counted_down);
     Ok(text)
 }

@@ -146,10 +146,10 @@ fn column(values: &[&Value], name: &str) -> Result<ArrayRef> {
             .with_hint("give it as text, and cast it in the statement")
             .at(place())),
         Value::Timestamp(_) => all!(TimestampMicrosecondArray, Value::Timestamp(micros) => *micros),
-        Value::Instant(_) => {
+        Value::TimestampTz(_) => {
             let values = values.iter().map(|value| match value {
                 Value::Null => Ok(None),
-                Value::Instant(micros) => Ok(Some(*micros)),
+                Value::TimestampTz(micros) => Ok(Some(*micros)),
                 _ => Err(mixed()),
             });
             let values = values.collect::<Result<Vec<_>>>()?;

@@ -15,6 +15,7 @@ use bytes::Bytes;
 use longshore_core::{
     COLUMN, CONSTRAINT, CatalogueQueries, Error, Kind, NATIVE_TYPE, PLACE, Query, Result, type_name,
 };
+use longshore_flight_protocol::CATALOGUE;
 
 use crate::error::broken;
 use crate::ipc::declared;
@@ -26,9 +27,6 @@ const OURS: &str = "TABLE longshore_";
 
 /// How a statement begins that is an option of the session.
 const USE_SCHEMA: &str = "SET longshore_schema TO ";
-
-/// The number under which our own server tells the queries of its catalogue.
-const CATALOGUE: u32 = 10_311;
 
 /// The kind of tables that are the system's own, and not listed.
 const SYSTEM: &str = "SYSTEM TABLE";

@@ -16,6 +16,7 @@ use bytes::Bytes;
 use futures::Stream;
 use http::Uri;
 use longshore_core::{Deadline, Error, Result, Secret};
+use longshore_flight_protocol::CALL;
 use prost::Message;
 use tonic::codec::CompressionEncoding;
 use tonic::metadata::MetadataMap;
@@ -33,9 +34,6 @@ const GRACE: Duration = Duration::from_secs(1);
 
 /// How long a server may take to give up a result.
 const CANCELLING: Duration = Duration::from_millis(500);
-
-/// The header that names a call: Longshore's own server gives up what one has made that was left.
-const CALL: &str = "longshore-call";
 
 /// The most answers of one action.
 const MOST_ANSWERS: usize = 1 << 16;

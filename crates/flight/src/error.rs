@@ -1,61 +1,8 @@
 //! The errors of gRPC's calls.
 
-use longshore_core::{Error, Kind, Place};
-use prost::Message;
+use longshore_core::{Error, Kind};
+use longshore_flight_protocol::SQLSTATE;
 use tonic::{Code, Status};
-
-/// The trailer in which a server gives an error's SQLSTATE, as Longshore's own does.
-const SQLSTATE: &str = "sqlstate";
-
-/// The trailer in which Longshore's own server tells an error's parts.
-const PARTS: &str = "longshore-error-bin";
-
-/// The parts of an error; `crates/server` writes them.
-#[derive(Clone, PartialEq, Message)]
-struct ErrorParts {
-    /// The place in `Kind::ALL`.
-    #[prost(uint32, tag = "1")]
-    kind: u32,
-    #[prost(string, tag = "2")]
-    message: String,
-    #[prost(string, optional, tag = "3")]
-    detail: Option<String>,
-    #[prost(string, optional, tag = "4")]
-    hint: Option<String>,
-    #[prost(string, optional, tag = "5")]
-    column: Option<String>,
-    #[prost(uint64, optional, tag = "6")]
-    row: Option<u64>,
-    #[prost(string, optional, tag = "7")]
-    native_type: Option<String>,
-    #[prost(uint32, optional, tag = "8")]
-    position: Option<u32>,
-    #[prost(int32, optional, tag = "9")]
-    vendor_code: Option<i32>,
-}
-
-impl ErrorParts {
-    /// The parts that a status tells, if it does.
-    fn of(status: &Status) -> Option<Self> {
-        let bytes = status.metadata().get_bin(PARTS)?.to_bytes().ok()?;
-        Self::decode(bytes).ok()
-    }
-
-    /// The error, as it was there.
-    fn error(self) -> Option<Error> {
-        let kind = match *Kind::ALL.get(usize::try_from(self.kind).ok()?)? {
-            // Who was interrupted there is not the caller here.
-            Kind::Interrupted => Kind::Cancelled,
-            kind => kind,
-        };
-        let place = Place { column: self.column, row: self.row, native_type: self.native_type };
-        let error = Error::new(kind, self.message).at(place);
-        let error = self.detail.into_iter().fold(error, Error::with_detail);
-        let error = self.position.into_iter().fold(error, Error::with_position);
-        let error = self.vendor_code.into_iter().fold(error, Error::with_vendor_code);
-        Some(self.hint.into_iter().fold(error, Error::with_hint))
-    }
-}
 
 /// A failed call's error: the server's words, the family of its code, and its SQLSTATE where it tells one.
 pub(crate) fn error_of(status: &Status) -> Error {
@@ -64,7 +11,7 @@ pub(crate) fn error_of(status: &Status) -> Error {
             .with_hint("raise max_message_size, or have the server send smaller batches");
     }
     let told = status.metadata().get(SQLSTATE).and_then(|state| state.to_str().ok());
-    if let Some(error) = ErrorParts::of(status).and_then(ErrorParts::error) {
+    if let Some(error) = longshore_flight_protocol::error_of(status) {
         return told.into_iter().fold(error, Error::with_sqlstate);
     }
     let sqlstate = told.or_else(|| usual_sqlstate(status.code()));

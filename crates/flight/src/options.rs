@@ -4,42 +4,17 @@ use std::collections::HashMap;
 
 use arrow_flight::Action;
 use longshore_core::{Deadline, Error, Kind, Result};
+use longshore_flight_protocol::{OptionValue, SessionOptionValue, SessionOptions, SetSessionOptionsResult};
 use prost::Message;
 
 use crate::client::Client;
 use crate::error::broken;
 
-/// The options that a server is asked to keep.
-#[derive(Clone, PartialEq, Message)]
-pub(crate) struct SetSessionOptions {
-    #[prost(map = "string, message", tag = "1")]
-    options: HashMap<String, OptionValue>,
-}
-
-/// The value of an option; the other kinds that Flight has are never sent.
-#[derive(Clone, PartialEq, Message)]
-struct OptionValue {
-    #[prost(string, optional, tag = "1")]
-    text: Option<String>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct SetSessionOptionsResult {
-    #[prost(map = "string, message", tag = "1")]
-    errors: HashMap<String, OptionError>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct OptionError {
-    #[prost(int32, tag = "1")]
-    value: i32,
-}
-
 /// The request for options of these names and texts; `None` without any.
-pub(crate) fn request<'a>(options: impl Iterator<Item = (&'a str, &'a str)>) -> Option<SetSessionOptions> {
-    let value = |text: &str| OptionValue { text: Some(text.to_owned()) };
-    let options: HashMap<_, _> = options.map(|(name, text)| (name.to_owned(), value(text))).collect();
-    (!options.is_empty()).then_some(SetSessionOptions { options })
+pub(crate) fn request<'a>(options: impl Iterator<Item = (&'a str, &'a str)>) -> Option<SessionOptions> {
+    let options: HashMap<_, _> =
+        options.map(|(name, text)| (name.to_owned(), SessionOptionValue::text(text))).collect();
+    (!options.is_empty()).then_some(SessionOptions { options })
 }
 
 /// The catalogue and the schema that names without one are of, where a server tells them.
@@ -47,9 +22,17 @@ pub(crate) fn current(client: &Client, deadline: &Deadline) -> Result<[Option<St
     let told = client.try_act(&Action::new("GetSessionOptions", Vec::new()), deadline)?;
     // Few servers know of sessions.
     let Ok(answers) = told else { return Ok([None, None]) };
-    let told = answers.first().and_then(|answer| SetSessionOptions::decode(answer.clone()).ok());
+    let told = answers.first().and_then(|answer| SessionOptions::decode(answer.clone()).ok());
     let mut options = told.unwrap_or_default().options;
-    Ok(["catalog", "schema"].map(|name| options.remove(name).and_then(|value| value.text)))
+    Ok(["catalog", "schema"].map(|name| options.remove(name).and_then(text)))
+}
+
+/// The text of a value; the other kinds that Flight has are never sent.
+fn text(value: SessionOptionValue) -> Option<String> {
+    match value.value? {
+        OptionValue::Text(text) => Some(text),
+        _ => None,
+    }
 }
 
 /// Has the server forget the options.
@@ -59,7 +42,7 @@ pub(crate) fn close(client: &Client, deadline: &Deadline) {
 }
 
 /// Has the server keep options; an error names the one that it does not take.
-pub(crate) fn set(client: &Client, request: &SetSessionOptions, deadline: &Deadline) -> Result<()> {
+pub(crate) fn set(client: &Client, request: &SessionOptions, deadline: &Deadline) -> Result<()> {
     let names = || {
         let mut names: Vec<&str> = request.options.keys().map(String::as_str).collect();
         names.sort_unstable();
@@ -78,7 +61,7 @@ pub(crate) fn set(client: &Client, request: &SetSessionOptions, deadline: &Deadl
         let result = SetSessionOptionsResult::decode(answer)
             .map_err(|error| broken(format_args!("the answer to session options: {error}")))?;
         if let Some(name) = result.errors.keys().next() {
-            let value = request.options.get(name).and_then(|value| value.text.as_deref()).unwrap_or_default();
+            let value = request.options.get(name).cloned().and_then(text).unwrap_or_default();
             return Err(Error::programming(format!("the server does not take {value:?} as the {name}"))
                 .with_sqlstate("3F000")
                 .with_hint("look at the name; names without one before them would be of another"));

@@ -11,12 +11,6 @@ use prost::Message;
 
 use crate::session::FlightSession;
 
-/// The header that asks for so many endpoints: Longshore's own server has it.
-pub(crate) const HEADER: &str = "longshore-parts";
-
-/// Why a result that was asked for in parts is read over one connection.
-pub(crate) const WHOLE: &str = "the server gives the result as one endpoint";
-
 /// Why a column does not divide a result.
 const AS_IT_COMES: &str = "the server parts a result as it comes, not by a column's values";
 

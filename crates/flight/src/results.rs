@@ -20,9 +20,11 @@ use several::Several;
 
 use crate::error::broken;
 use crate::ipc::declared;
-use crate::parts::WHOLE;
 use crate::session::FlightSession;
 use crate::statement::Prepared;
+
+/// Why a result that was asked for in parts is read over one connection.
+const WHOLE: &str = "the server gives the result as one endpoint";
 
 /// Where a server says what type a column has in its database.
 const TYPE_NAME: &str = "ARROW:FLIGHT:SQL:TYPE_NAME";
@@ -131,7 +133,7 @@ impl FlightBatches {
     }
 
     /// The same, with word of whether the server has parted it as it was asked to.
-    pub(crate) fn told(mut self, is_parted: bool) -> Self {
+    pub(crate) fn with_parting(mut self, is_parted: bool) -> Self {
         self.is_parted = is_parted;
         self
     }

@@ -154,7 +154,7 @@ impl FlightSession {
     /// How the rows of a command are read.
     fn info_of(&self, command: &impl ProstMessageExt) -> Result<FlightInfo> {
         let parts: Vec<_> =
-            self.parts.iter().map(|parts| (crate::parts::HEADER, parts.to_string())).collect();
+            self.parts.iter().map(|parts| (longshore_flight_protocol::PARTS, parts.to_string())).collect();
         self.client().flight_info(command, &parts, &self.deadline)
     }
 
@@ -381,7 +381,7 @@ impl Session for FlightSession {
             };
             let is_parted = parts.is_none_or(|parts| parts.get() == 1 || info.endpoint.len() > 1);
             return FlightBatches::open(self, info, prepared, options)
-                .map(|batches| Box::new(batches.told(is_parted)) as _);
+                .map(|batches| Box::new(batches.with_parting(is_parted)) as _);
         }
         if !options.any_statement {
             return Err(self.failed(Error::programming("the statement returns no rows, and was not run")));

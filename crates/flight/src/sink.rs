@@ -14,6 +14,7 @@ use futures::StreamExt;
 use longshore_core::{
     Deadline, Error, Failed, IfExists, Kind, Load, Query, Result, Session, Sink, Transaction, Written,
 };
+use longshore_flight_protocol::{INGESTION, KEY, MODE, TYPE};
 use longshore_source::sql::POSTGRESQL;
 use prost::Message;
 use tokio::sync::{mpsc, oneshot};
@@ -22,9 +23,6 @@ use crate::encode::Encoder;
 use crate::session::{ENDING, FlightSession};
 use crate::statement::{Prepared, changed};
 use crate::wait::wait;
-
-/// The number under which Longshore's own server says that it knows the options of an ingestion.
-const INGESTION: u32 = 10_310;
 
 /// The messages that wait until the server takes them.
 const WAITING: usize = 4;
@@ -246,11 +244,11 @@ fn options(load: &Load) -> HashMap<String, String> {
         IfExists::Upsert => Some("upsert"),
         _ => None,
     };
-    let mode = mode.map(|mode| ("longshore.mode".to_owned(), mode.to_owned()));
+    let mode = mode.map(|mode| (MODE.to_owned(), mode.to_owned()));
     let key = load.key.iter().enumerate();
-    let key = key.map(|(at, column)| (format!("longshore.key.{at}"), column.clone()));
+    let key = key.map(|(at, column)| (format!("{KEY}{at}"), column.clone()));
     let types = load.types.iter();
-    let types = types.map(|(column, native)| (format!("longshore.type.{column}"), native.clone()));
+    let types = types.map(|(column, native)| (format!("{TYPE}{column}"), native.clone()));
     mode.into_iter().chain(key).chain(types).collect()
 }
 

@@ -1,5 +1,6 @@
 //! The columns of one result, growing batch by batch.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow_array::{Array, RecordBatch};
@@ -13,7 +14,6 @@ use pyo3::prelude::*;
 use crate::chunks::Chunks;
 use crate::column::Column;
 use crate::dictionary::Dictionary;
-use crate::names::distinct_names;
 use crate::numbers;
 use crate::objects::Objects;
 use crate::shape::{Backend, Choices, Shape};
@@ -197,6 +197,28 @@ pub(crate) fn located(fault: Fault, field: &Field, rows: u64) -> Error {
     fault.into_error(place(field, Some(row)))
 }
 
+/// The names with `_1`, `_2`, ... added to every repetition. A name that is there already is never taken.
+#[must_use]
+pub fn distinct_names(names: &[&str]) -> Vec<String> {
+    let mut taken: HashSet<String> = names.iter().map(|name| (*name).to_owned()).collect();
+    let mut seen = HashSet::new();
+    let mut distinct = Vec::with_capacity(names.len());
+    for name in names {
+        if seen.insert(*name) {
+            distinct.push((*name).to_owned());
+            continue;
+        }
+        let mut number = 1_u64;
+        let mut candidate = format!("{name}_{number}");
+        while !taken.insert(candidate.clone()) {
+            number += 1;
+            candidate = format!("{name}_{number}");
+        }
+        distinct.push(candidate);
+    }
+    distinct
+}
+
 #[cfg(test)]
 mod tests {
     use arrow_array::{ArrayRef, Float64Array};
@@ -227,5 +249,13 @@ mod tests {
         let other = Schema::new(vec![Field::new("a", DataType::Int64, true)]);
         let mut columns = Columns::new(Arc::new(other), &Choices::default()).unwrap();
         assert_eq!(columns.push(&batch(vec![])).unwrap_err().kind(), Kind::Internal);
+    }
+
+    #[test]
+    fn no_name_is_ever_taken_twice() {
+        assert_eq!(distinct_names(&["a", "b", "a", "a"]), ["a", "b", "a_1", "a_2"]);
+        assert_eq!(distinct_names(&["a", "a", "a_1"]), ["a", "a_2", "a_1"]);
+        assert_eq!(distinct_names(&["a_1", "a", "a", "a_1"]), ["a_1", "a", "a_2", "a_1_1"]);
+        assert_eq!(distinct_names(&["", ""]), ["", "_1"]);
     }
 }

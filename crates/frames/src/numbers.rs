@@ -15,11 +15,9 @@ use arrow_schema::{DataType, TimeUnit};
 use longshore_values::Fault;
 use pyo3::prelude::*;
 
-use crate::column::Column;
+use crate::column::{Column, Mask};
 use crate::columns::Accumulator;
-use crate::mask::Mask;
-use crate::memory::number_array;
-use crate::pages::make_room;
+use crate::memory::{make_room, number_array};
 use crate::shape::{DateUnit, Nulls};
 
 /// NumPy's NaT.

@@ -9,7 +9,7 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use longshore_core::{EXTENSION, EXTENSION_METADATA, Result};
 use longshore_values::Losses;
 
-use crate::names::distinct_names;
+use crate::columns::distinct_names;
 use crate::shape::is_uuid;
 use longshore_retype::{retyped_batch, with_inner_fields};
 

@@ -63,7 +63,7 @@ fn object<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
             datetime.getattr("time")?.call1(parts)?
         }
         Value::Timestamp(micros) => since_epoch(*micros, &py.None().into_bound(py))?,
-        Value::Instant(micros) => since_epoch(*micros, &datetime.getattr("timezone")?.getattr("utc")?)?,
+        Value::TimestampTz(micros) => since_epoch(*micros, &datetime.getattr("timezone")?.getattr("utc")?)?,
         Value::Interval(0, days, micros) => datetime.getattr("timedelta")?.call1((*days, 0, *micros))?,
         Value::Interval(months, days, micros) => {
             let nanoseconds = i128::from(*micros) * 1000;

@@ -13,13 +13,13 @@ use longshore_core::memory::make_room;
 use longshore_core::{ReadOptions, Result, Unrepresentable};
 use longshore_values::decimal::{ALWAYS_BACK, exact_quotient, text_double};
 use longshore_values::policies::out_of_range;
-use longshore_values::text::{Number, not, numbers, utf8, uuid};
+use longshore_values::text::{Number, Rendered, not, numbers, utf8, uuid};
 use longshore_values::{
-    Booleans, CellFault, Cells, Decoder, Derived, Fixed, Losses, Misfit, Primitive, Span, Validity, bytes,
-    fault, large_bytes, large_text, strings, text,
+    Booleans, CellFault, Cells, Decoder, Derived, Fixed, Losses, Misfit, Primitive, Validity, bytes, fault,
+    large_bytes, large_text, strings, text,
 };
 
-use crate::render::{array, clock, date, decimal, instant, render, ticks};
+use crate::render::{array, date, datetime_offset, decimal, render, ticks, time};
 use crate::temporal::{self, DAY};
 use crate::text::{Encoding, utf16};
 use crate::types::{Class, Type, unreadable};
@@ -56,10 +56,10 @@ fn own(class: Class, arrow: &DataType, options: &ReadOptions, losses: &Losses) -
         }
         (Class::Decimal(precision, scale), DataType::Float64) => doubles(precision, scale, losses.clone()),
         (Class::Date, DataType::Date32) => Primitive::<Date32Type, _>::boxed(as_is, date),
-        (Class::Time(_), DataType::Time64(unit)) => times(as_is, *unit, clock),
+        (Class::Time(_), DataType::Time64(unit)) => times(as_is, *unit, time),
         (Class::DateTime(_), DataType::Timestamp(unit, None)) => timestamps(as_is, *unit, policy, ticks),
         (Class::DateTimeOffset(_), DataType::Timestamp(unit, Some(zone))) if &**zone == "UTC" => {
-            timestamps(as_is, *unit, policy, |cell| instant(cell).map(|(ticks, _)| ticks))
+            timestamps(as_is, *unit, policy, |cell| datetime_offset(cell).map(|(ticks, _)| ticks))
         }
         (Class::Uuid, DataType::FixedSizeBinary(16)) => Fixed::<16, _>::boxed(array::<16>),
         (Class::Text(encoding), DataType::Utf8) => match encoding {
@@ -140,7 +140,7 @@ fn override_decoder(
         }
         _ => return None,
     };
-    Some(Box::new(Rendered { class, inner, text: Vec::new(), spans: Vec::new() }))
+    Some(Rendered::boxed(move |cell, text| render(class, cell, text), inner))
 }
 
 /// A date as a timestamp at its start, and a timestamp as its date where it is at its start.
@@ -271,47 +271,6 @@ fn beyond_nanoseconds(ticks: i64, policy: Unrepresentable) -> Misfit {
         "read it in microseconds with schema={\"<column>\": \"timestamp[us]\"}, or \"timestamp[us, tz=UTC]\" of a datetimeoffset; \
          as NULL with options={\"infinity\": \"null\"}; or cast it to datetime2(6) in the query",
     )
-}
-
-/// `inner`, which reads text, over the texts of cells of `class`.
-struct Rendered {
-    class: Class,
-    inner: Box<dyn Decoder>,
-    text: Vec<u8>,
-    spans: Vec<Span>,
-}
-
-impl Decoder for Rendered {
-    fn decode(&mut self, cells: Cells<'_>) -> Result<(), CellFault> {
-        self.text.clear();
-        self.spans.clear();
-        for (row, cell) in cells.iter().enumerate() {
-            let Some(cell) = cell else {
-                self.spans.push(Span::NULL);
-                continue;
-            };
-            let start = self.text.len();
-            let rendered = render(self.class, cell, &mut self.text);
-            if let Some(fault) = rendered.err().and_then(|misfit| fault(row, misfit)) {
-                return Err(fault);
-            }
-            let [from, to] = [start, self.text.len()].map(u32::try_from);
-            let (Ok(from), Ok(to)) = (from, to) else {
-                let what = "the texts of a chunk of rows are more than 4 GiB".into();
-                return Err(CellFault { row, what, hint: None, kind: longshore_core::Kind::Data });
-            };
-            self.spans.push(Span::new(from, to - from));
-        }
-        self.inner.decode(Cells::new(&self.text, &self.spans, cells.any_null()))
-    }
-
-    fn finish(&mut self) -> ArrayRef {
-        self.inner.finish()
-    }
-
-    fn size(&self) -> usize {
-        self.inner.size()
-    }
 }
 
 /// A column of vectors of one length.

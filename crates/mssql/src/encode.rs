@@ -90,7 +90,7 @@ fn encode(value: &Value) -> Result<SqlType> {
         Value::Date(days) => SqlType::Date(Some(date(i64::from(*days))?)),
         Value::Time(at, None) => SqlType::Time(Some(time(*at)?)),
         Value::Timestamp(at) => SqlType::DateTime2(Some(datetime(*at)?)),
-        Value::Instant(at) => {
+        Value::TimestampTz(at) => {
             SqlType::DateTimeOffset(Some(SqlDateTimeOffset { datetime2: datetime(*at)?, offset: 0 }))
         }
         Value::Uuid(bytes) => SqlType::Uuid(Some(Uuid::from_bytes(*bytes))),

@@ -23,10 +23,10 @@ pub(crate) fn render(class: Class, cell: &[u8], into: &mut Vec<u8>) -> Result<()
         Class::Double => shortest(f64::from_le_bytes(array(cell)?), into),
         Class::Decimal(precision, scale) => write_decimal(decimal(cell, precision)?, scale, into),
         Class::Date => temporal::write_date(date(cell)?.into(), into),
-        Class::Time(scale) => temporal::write_time(clock(cell)?, scale, into),
+        Class::Time(scale) => temporal::write_time(time(cell)?, scale, into),
         Class::DateTime(scale) => temporal::write_datetime(ticks(cell)?, scale, into),
         Class::DateTimeOffset(scale) => {
-            let (ticks, offset) = instant(cell)?;
+            let (ticks, offset) = datetime_offset(cell)?;
             temporal::write_datetimeoffset(ticks, offset, scale, into);
         }
         Class::Text(encoding) => encoding.append(cell, into)?,
@@ -78,7 +78,7 @@ pub(crate) fn ticks(cell: &[u8]) -> Result<i64, Misfit> {
 
 /// Ticks of 100 ns since midnight.
 #[inline]
-pub(crate) fn clock(cell: &[u8]) -> Result<i64, Misfit> {
+pub(crate) fn time(cell: &[u8]) -> Result<i64, Misfit> {
     within(cell, 0..DAY)
 }
 
@@ -93,7 +93,7 @@ fn within(cell: &[u8], known: Range<i64>) -> Result<i64, Misfit> {
 }
 
 /// Ticks in UTC, and the minutes of the offset.
-pub(crate) fn instant(cell: &[u8]) -> Result<(i64, i16), Misfit> {
+pub(crate) fn datetime_offset(cell: &[u8]) -> Result<(i64, i16), Misfit> {
     let (at, offset) =
         cell.split_at_checked(8).ok_or_else(|| Misfit::fault("the server sent a damaged time"))?;
     Ok((ticks(at)?, i16::from_le_bytes(array(offset)?)))

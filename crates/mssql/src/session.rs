@@ -7,7 +7,7 @@ use arrow_schema::{DataType, Field, Schema};
 use longshore_core::{
     Batches, CatalogueQueries, Column, Deadline, Done, Error, Failed, Load, Loading, Metadata, NATIVE_TYPE,
     NoRows, Query, ReadOptions, Result, Scripting, Session, Sink, Splitting, TableName, Target, Transaction,
-    TransactionStatements,
+    TransactionStatements, not_committed,
 };
 use longshore_source::rows::Rows;
 use longshore_values::{Assembly, ReadColumn};
@@ -197,12 +197,7 @@ impl Session for MsSqlSession {
             Transaction::None => self.end_isolation(),
             Transaction::Open => self.run("COMMIT TRANSACTION").and_then(|()| self.end_isolation()),
             // The server would commit nothing without a word.
-            Transaction::Failed => {
-                self.rollback()?;
-                Err(Error::operational("nothing was committed: the server has rolled the transaction back")
-                    .with_sqlstate("40000")
-                    .with_hint("a statement of it had failed; repeat the transaction from its start"))
-            }
+            Transaction::Failed => self.rollback().and(Err(not_committed("40000"))),
         }
     }
 

@@ -86,8 +86,8 @@ pub(crate) fn write_datetimeoffset(ticks: i64, offset: i16, scale: u8, into: &mu
 
 /// The ticks of a time of day `11:22:33.1234567`.
 pub(crate) fn parse_time(text: &str) -> Option<i64> {
-    let (clock, fraction) = text.split_once('.').unwrap_or((text, "0"));
-    let mut parts = clock.split(':').map(|part| digits(part, 2));
+    let (time, fraction) = text.split_once('.').unwrap_or((text, "0"));
+    let mut parts = time.split(':').map(|part| digits(part, 2));
     let (hours, minutes, seconds) = (parts.next()??, parts.next()??, parts.next().unwrap_or(Some(0))?);
     let is_time = hours < 24 && minutes < 60 && seconds < 60 && parts.next().is_none();
     let significant = fraction.trim_end_matches('0');

@@ -67,7 +67,7 @@ pub(crate) struct Connection {
     /// The settings that open further connections; none where another client has opened this one.
     settings: Option<Arc<Settings>>,
     /// The loan of another client's connection.
-    lent: Option<client::Lent>,
+    client: Option<client::ClientState>,
     deadline: Deadline,
     pub(crate) sequence: Sequence,
     exchange: Exchange,
@@ -122,7 +122,7 @@ impl Connection {
             warnings: 0,
             link,
             settings: settings.cloned(),
-            lent: None,
+            client: None,
             deadline: deadline.clone(),
             sequence: Sequence::Next(0),
             exchange: Exchange::Idle,
@@ -230,7 +230,7 @@ impl Connection {
     pub(crate) fn transaction(&self) -> Transaction {
         if self.is_transaction_lost {
             Transaction::Failed
-        } else if self.is_in_transaction() || self.lent.is_some_and(|lent| lent.is_owners) {
+        } else if self.is_in_transaction() || self.client.is_some_and(|state| state.is_owners) {
             Transaction::Open
         } else {
             Transaction::None
@@ -557,8 +557,8 @@ impl Connection {
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        if let Some(lent) = self.lent.take() {
-            return self.give_back(lent);
+        if let Some(state) = self.client.take() {
+            return self.give_back(state);
         }
         // The status of an idle connection does not matter any more.
         self.is_status_unknown = false;

@@ -11,7 +11,8 @@ use arrow_array::types::{
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::DataType;
 use longshore_core::{ReadOptions, Result, Warnings};
-use longshore_values::{Booleans, CellFault, Cells, Decoder, Misfit, Primitive, Span, fault};
+use longshore_values::text::Rendered;
+use longshore_values::{Booleans, CellFault, Cells, Decoder, Misfit, Primitive};
 
 use crate::options::zero_date;
 use crate::temporal::{Civil, Zone, binary_time, write_time};
@@ -170,44 +171,7 @@ fn rendered(native: &Type, inner: Box<dyn Decoder>) -> Box<dyn Decoder> {
             return inner;
         }
     };
-    Box::new(Rendered { render, inner, text: Vec::new(), spans: Vec::new() })
-}
-
-struct Rendered {
-    render: Render,
-    inner: Box<dyn Decoder>,
-    text: Vec<u8>,
-    spans: Vec<Span>,
-}
-
-impl Decoder for Rendered {
-    fn decode(&mut self, cells: Cells<'_>) -> Result<(), CellFault> {
-        self.text.clear();
-        self.spans.clear();
-        for (row, cell) in cells.iter().enumerate() {
-            let Some(cell) = cell else {
-                self.spans.push(Span::NULL);
-                continue;
-            };
-            let start = self.text.len();
-            let rendered = (self.render)(cell, &mut self.text);
-            if let Some(fault) = rendered.err().and_then(|misfit| fault(row, misfit)) {
-                return Err(fault);
-            }
-            // A chunk has a thousand cells of a few bytes.
-            let [start, end] = [start, self.text.len()].map(|at| u32::try_from(at).unwrap_or(u32::MAX));
-            self.spans.push(Span::new(start, end - start));
-        }
-        self.inner.decode(Cells::new(&self.text, &self.spans, cells.any_null()))
-    }
-
-    fn finish(&mut self) -> ArrayRef {
-        self.inner.finish()
-    }
-
-    fn size(&self) -> usize {
-        self.inner.size()
-    }
+    Rendered::boxed(render, inner)
 }
 
 fn array<const N: usize>(cell: &[u8]) -> Result<[u8; N], Misfit> {
@@ -235,6 +199,7 @@ fn shortest(value: impl Debug, into: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use arrow_array::cast::AsArray;
+    use longshore_values::Span;
 
     use super::*;
 

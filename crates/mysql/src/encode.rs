@@ -103,7 +103,7 @@ pub(crate) fn put(value: &Value, zone: Zone, into: &mut Vec<u8>) -> Result<[u8; 
             put_datetime(*at, into)?;
             kind::DATETIME
         }
-        Value::Instant(at) => {
+        Value::TimestampTz(at) => {
             let offset = zone.offset().ok_or_else(unknown_zone)?;
             put_datetime(at.checked_add(offset).ok_or_else(out_of_range)?, into)?;
             kind::DATETIME
@@ -205,7 +205,7 @@ mod tests {
 
     #[test]
     fn timestamps_are_in_the_sessions_time_zone() {
-        let (kind, bytes) = bound(&Value::Instant(0)).unwrap();
+        let (kind, bytes) = bound(&Value::TimestampTz(0)).unwrap();
         assert_eq!((kind, bytes), (kind::DATETIME, vec![11, 0xb2, 7, 1, 1, 1, 0, 0, 0, 0, 0, 0]));
         assert_eq!(
             bound(&Value::Timestamp(-1)).unwrap().1,
@@ -213,7 +213,7 @@ mod tests {
         );
         assert!(bound(&Value::Timestamp(i64::MAX)).is_err() && bound(&Value::Date(i32::MAX)).is_err());
         let mut into = Vec::new();
-        assert!(put(&Value::Instant(0), Zone::Other, &mut into).is_err());
+        assert!(put(&Value::TimestampTz(0), Zone::Other, &mut into).is_err());
     }
 
     #[test]

@@ -8,7 +8,7 @@ use longshore_core::{
     Batches, CatalogueQueries, Column, Deadline, Division, Done, Error, Failed, Kind, Load, Loading,
     Metadata, NATIVE_TYPE, NoRows, ParameterSets, Params, Preparing, Protocol, Query, ReadOptions, Result,
     SEVERAL, Scripting, Session, Sink, Split, Splitting, Stage, TableName, Target, Transaction,
-    TransactionStatements, Value,
+    TransactionStatements, Value, not_committed,
 };
 use longshore_source::rows::Rows;
 use longshore_source::sql::{Numbered, Token, positional};
@@ -540,12 +540,7 @@ impl Session for MySqlSession {
             Transaction::None => self.end_script(),
             Transaction::Open => self.run_transaction("COMMIT").and_then(|()| self.end_script()),
             // The server would commit nothing without a word.
-            Transaction::Failed => {
-                self.rollback()?;
-                Err(Error::operational("nothing was committed: the server has rolled the transaction back")
-                    .with_sqlstate("40000")
-                    .with_hint("a statement of it had failed; repeat the transaction from its start"))
-            }
+            Transaction::Failed => self.rollback().and(Err(not_committed("40000"))),
         }
     }
 

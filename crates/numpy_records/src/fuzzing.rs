@@ -10,7 +10,7 @@ use crate::{Column, Field, Form, Rows, Unit, plan};
 /// When what was kept does not add up.
 pub fn stream(bytes: &[u8]) {
     let Some((&[which, how, cut], stream)) = bytes.split_first_chunk::<3>() else { return };
-    let (columns, fields, size) = chosen(which, usize::from(how >> 1) % 4 + 1);
+    let (columns, fields, size) = choose(which, usize::from(how >> 1) % 4 + 1);
     let Ok(steps) = plan(&columns, &fields) else { return };
     let Some(mut rows) = Rows::new(steps, size) else { return };
     let wanted = Wanted { rows: true, descriptions: true };
@@ -37,7 +37,7 @@ pub fn stream(bytes: &[u8]) {
 }
 
 /// So many fields, each with a column that it takes.
-fn chosen(first: u8, count: usize) -> (Vec<Column>, Vec<Field>, usize) {
+fn choose(first: u8, count: usize) -> (Vec<Column>, Vec<Field>, usize) {
     let unit = |name: &str| Unit { name: name.to_owned(), multiple: 1 };
     let pairs = [
         ("bool", Form::Bool, 1),
@@ -50,9 +50,9 @@ fn chosen(first: u8, count: usize) -> (Vec<Column>, Vec<Field>, usize) {
         ("bytea", Form::Void(Vec::new()), 3),
         ("varbit", Form::Bytes, 3),
         ("jsonb", Form::Characters, 8),
-        ("timestamp", Form::Instant(unit("ns")), 8),
-        ("timestamp", Form::Instant(unit("M")), 8),
-        ("date", Form::Instant(unit("as")), 8),
+        ("timestamp", Form::Datetime(unit("ns")), 8),
+        ("timestamp", Form::Datetime(unit("M")), 8),
+        ("date", Form::Datetime(unit("as")), 8),
         ("time", Form::Duration(unit("h")), 8),
         ("timetz", Form::Duration(unit("us")), 8),
         ("interval", Form::Duration(unit("ms")), 8),

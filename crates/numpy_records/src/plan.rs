@@ -28,7 +28,7 @@ pub enum Form {
     /// `f`
     Float,
     /// `M`
-    Instant(Unit),
+    Datetime(Unit),
     /// `m`
     Duration(Unit),
     /// `S`
@@ -169,7 +169,7 @@ fn step(column: Column, field: &Field) -> Option<Step> {
 /// Whether there is a NULL for the field, whatever its column is.
 fn has_null(field: &Field) -> bool {
     match &field.form {
-        Form::Bool | Form::Signed | Form::Unsigned | Form::Instant(_) | Form::Duration(_) => true,
+        Form::Bool | Form::Signed | Form::Unsigned | Form::Datetime(_) | Form::Duration(_) => true,
         Form::Float => matches!(field.size, 4 | 8),
         Form::Bytes | Form::Characters | Form::Void(_) => field.size > 0,
         Form::Object | Form::Other => false,
@@ -181,7 +181,7 @@ fn action(class: Class, field: &Field) -> Option<Action> {
         Form::Object => Some(Action::Object),
         Form::Bool => (class == Class::Bool).then_some(Action::Bool),
         Form::Signed | Form::Unsigned | Form::Float => number(class, field),
-        Form::Instant(unit) => {
+        Form::Datetime(unit) => {
             let scale = Scale::of(unit, Rest::Floor)?;
             match class {
                 Class::Timestamp => Some(Action::Timestamp(scale)),

@@ -146,10 +146,10 @@ fn every_type_of_one_width_refuses_another_length() {
         ("xid8", Form::Unsigned, 8),
         ("float4", Form::Float, 4),
         ("float8", Form::Float, 8),
-        ("date", Form::Instant(unit("D")), 8),
+        ("date", Form::Datetime(unit("D")), 8),
         ("time", Form::Duration(unit("us")), 8),
         ("timetz", Form::Duration(unit("us")), 8),
-        ("timestamptz", Form::Instant(unit("us")), 8),
+        ("timestamptz", Form::Datetime(unit("us")), 8),
         ("interval", Form::Duration(unit("us")), 8),
         ("point", Form::Void(Vec::new()), 16),
         ("tid", Form::Void(Vec::new()), 6),
@@ -180,21 +180,21 @@ fn signs_are_never_reinterpreted() {
 
 #[test]
 fn infinity_and_what_is_out_of_range_are_never_wrapped() {
-    let instant = |name: &str| Form::Instant(unit(name));
+    let datetime = |name: &str| Form::Datetime(unit(name));
     for infinite in [i64::MIN, i64::MAX] {
-        assert_eq!(fault("timestamp", instant("us"), 8, &[&infinite.to_be_bytes()]), Fault::Infinite);
+        assert_eq!(fault("timestamp", datetime("us"), 8, &[&infinite.to_be_bytes()]), Fault::Infinite);
     }
     for infinite in [i32::MIN, i32::MAX] {
-        assert_eq!(fault("date", instant("D"), 8, &[&infinite.to_be_bytes()]), Fault::Infinite);
+        assert_eq!(fault("date", datetime("D"), 8, &[&infinite.to_be_bytes()]), Fault::Infinite);
     }
     let endless =
         [i64::MAX.to_be_bytes().as_slice(), &i32::MAX.to_be_bytes(), &i32::MAX.to_be_bytes()].concat();
     assert_eq!(fault("interval", Form::Duration(unit("us")), 8, &[&endless]), Fault::Infinite);
     let far = 250_000_000_000_000_000_i64.to_be_bytes();
-    assert_eq!(fault("timestamp", instant("ns"), 8, &[&far]), Fault::OutOfRange);
+    assert_eq!(fault("timestamp", datetime("ns"), 8, &[&far]), Fault::OutOfRange);
     let last = (i64::MAX - 1).to_be_bytes();
-    assert_eq!(fault("timestamp", instant("us"), 8, &[&last]), Fault::OutOfRange);
-    let seconds = read("timestamp", instant("s"), 8, &[Some(&last)]).unwrap();
+    assert_eq!(fault("timestamp", datetime("us"), 8, &[&last]), Fault::OutOfRange);
+    let seconds = read("timestamp", datetime("s"), 8, &[Some(&last)]).unwrap();
     let expected = (i128::from(i64::MAX - 1) + 946_684_800_000_000) / 1_000_000;
     assert_eq!(seconds, i64::try_from(expected).unwrap().to_ne_bytes());
     let long = [0_i64.to_be_bytes().as_slice(), &0_i32.to_be_bytes(), &i32::MAX.to_be_bytes()].concat();
@@ -238,7 +238,7 @@ fn a_null_without_a_type_goes_into_every_field() {
         (Form::Bool, 1, vec![0x80]),
         (Form::Signed, 2, i16::MIN.to_ne_bytes().to_vec()),
         (Form::Float, 4, f32::NAN.to_ne_bytes().to_vec()),
-        (Form::Instant(unit("us")), 8, i64::MIN.to_ne_bytes().to_vec()),
+        (Form::Datetime(unit("us")), 8, i64::MIN.to_ne_bytes().to_vec()),
         (Form::Void(Vec::new()), 3, vec![0x80; 3]),
         (Form::Void(vec![Leaf { kind: 'f', size: 8, offset: 0 }]), 8, f64::NAN.to_ne_bytes().to_vec()),
     ] {
@@ -261,8 +261,8 @@ fn fields_that_do_not_take_their_column_are_told() {
         ("bool", Form::Signed, 1),
         ("numeric", Form::Float, 8),
         ("timestamp", Form::Duration(unit("us")), 8),
-        ("time", Form::Instant(unit("us")), 8),
-        ("timestamp", Form::Instant(unit("generic")), 8),
+        ("time", Form::Datetime(unit("us")), 8),
+        ("timestamp", Form::Datetime(unit("generic")), 8),
         ("interval", Form::Duration(unit("M")), 8),
         ("text", Form::Bytes, 0),
         ("text", Form::Characters, 0),

@@ -4,7 +4,7 @@
 //! round. Decimals and floats for a narrower float become the nearest one.
 
 use longshore_core::{Error, Result, Value};
-use longshore_values::calendar::{DAY, civil_from_days, push_time};
+use longshore_values::calendar::{DAY, civil_from_days, push_time_micros};
 use longshore_values::text::hex;
 use serde_json::Value as Json;
 
@@ -60,7 +60,7 @@ pub(crate) fn text(value: &Value, native: &Type) -> Result<Option<String>> {
         Value::Date(days) => date(i64::from(*days)),
         Value::Time(microseconds, offset) => time(*microseconds) + &offset.map(zone).unwrap_or_default(),
         Value::Timestamp(microseconds) => timestamp(*microseconds, ""),
-        Value::Instant(microseconds) => timestamp(*microseconds, "+00"),
+        Value::TimestampTz(microseconds) => timestamp(*microseconds, "+00"),
         Value::Interval(months, days, microseconds) => interval(*months, *days, *microseconds),
         Value::Uuid(bytes) => hex(bytes),
         // A tuple for an array parameter is a list.
@@ -92,14 +92,14 @@ fn refuse_loss(value: &Value, native: &Type) -> Result<()> {
             "timestamptz",
             "a timestamp without a time zone is not a point in time; give it one: value.replace(tzinfo=timezone.utc)",
         )),
-        (Value::Instant(_), Class::Timestamp) => Err(lossy(
+        (Value::TimestampTz(_), Class::Timestamp) => Err(lossy(
             "timestamp",
             "the server would drop the time zone; convert it: value.astimezone(timezone.utc).replace(tzinfo=None)",
         )),
         (Value::Timestamp(at), Class::Date) if at.rem_euclid(DAY) != 0 => {
             Err(lossy("date", "the server would drop the time of day; give value.date()"))
         }
-        (Value::Instant(_), Class::Date | Class::Time) | (Value::Timestamp(_), Class::Time) => {
+        (Value::TimestampTz(_), Class::Date | Class::Time) | (Value::Timestamp(_), Class::Time) => {
             Err(lossy("date or time", "the server would drop part of it; give value.date() or value.time()"))
         }
         (Value::Date(_), Class::Timestamptz) => Err(lossy(
@@ -175,7 +175,7 @@ fn date(days: i64) -> String {
 
 fn time(microseconds: i64) -> String {
     let mut text = String::new();
-    push_time(&mut text, microseconds);
+    push_time_micros(&mut text, microseconds);
     text
 }
 
@@ -310,7 +310,7 @@ mod tests {
         assert_eq!(plain(&Value::Float(1e300)), "1e300");
         assert_eq!(plain(&Value::Float(-0.0)), "-0");
         assert_eq!(plain(&Value::Timestamp(-1)), "1969-12-31 23:59:59.999999");
-        assert_eq!(plain(&Value::Instant(0)), "1970-01-01 00:00:00+00");
+        assert_eq!(plain(&Value::TimestampTz(0)), "1970-01-01 00:00:00+00");
         assert_eq!(plain(&Value::Date(-719_528)), "0001-01-01 BC");
         assert_eq!(plain(&Value::Interval(-1, 2, -3_000_001)), "-1 mons +2 days -0:00:03.000001");
         assert_eq!(plain(&Value::Time(1, Some(-3600))), "00:00:00.000001-01:00:00");

@@ -58,13 +58,14 @@ pub struct Inquiry {
     /// The OIDs of the parameters' types, of a client that binds what is encoded here.
     parameters: Vec<u32>,
     needs: Needs,
-    asked: Option<Asked>,
+    /// The question under way.
+    lookup: Option<Lookup>,
     /// Whether text has every digit of a float, once that was asked for.
     exact_floats: Option<bool>,
 }
 
 #[derive(Debug)]
-enum Asked {
+enum Lookup {
     Catalogue(Question),
     Floats,
 }
@@ -81,7 +82,7 @@ impl Inquiry {
             columns: Vec::new(),
             parameters: Vec::new(),
             needs,
-            asked: None,
+            lookup: None,
             exact_floats: None,
         }
     }
@@ -105,7 +106,7 @@ impl Inquiry {
         if let Some(question) = self.knowledge.catalogue().question(&mut self.needs, &self.columns) {
             let literal = format!("'{}'::oid[]", question.parameter());
             let text = question.text().replace("$1::oid[]", &literal);
-            self.asked = Some(Asked::Catalogue(question));
+            self.lookup = Some(Lookup::Catalogue(question));
             return Ok(Some(text));
         }
         let is_present = self.knowledge.catalogue().is_present();
@@ -114,7 +115,7 @@ impl Inquiry {
         }
         match self.exact_floats {
             None => {
-                self.asked = Some(Asked::Floats);
+                self.lookup = Some(Lookup::Floats);
                 Ok(Some(EXACT_FLOATS.to_owned()))
             }
             Some(true) => Ok(None),
@@ -125,11 +126,11 @@ impl Inquiry {
     /// Files the rows that the last question was answered with.
     pub fn answer(&mut self, answers: Answers) -> Result<()> {
         let rows: Vec<TextRow> = answers.rows()?;
-        match self.asked.take() {
-            Some(Asked::Catalogue(question)) => {
+        match self.lookup.take() {
+            Some(Lookup::Catalogue(question)) => {
                 self.knowledge.catalogue().answer(&mut self.needs, question, rows);
             }
-            Some(Asked::Floats) => {
+            Some(Lookup::Floats) => {
                 let answer = rows.first().and_then(|row| row.first()?.as_deref());
                 self.exact_floats = Some(answer == Some("t"));
             }

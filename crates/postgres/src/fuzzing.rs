@@ -57,7 +57,7 @@ pub fn cells(bytes: &[u8]) {
     let wanted = if is_default {
         Ok(field.data_type().clone())
     } else {
-        requested_type("column", &native, &wanted(which, shape), &options)
+        requested_type("column", &native, &data_type(which, shape), &options)
     };
     let Ok(wanted) = wanted else { return };
     let Ok(mut decoder) = decoder("column", &native, format, &wanted, &options) else { return };
@@ -123,7 +123,7 @@ fn shaped(builtins: &[Type], which: u8, shape: u8) -> Type {
 }
 
 /// An override, as `schema=` would give it.
-fn wanted(which: u8, shape: u8) -> DataType {
+fn data_type(which: u8, shape: u8) -> DataType {
     let strict = |data_type: DataType| Field::new("item", data_type, false);
     let dictionary = |keys: DataType| DataType::Dictionary(Box::new(keys), Box::new(DataType::Utf8));
     let types = [

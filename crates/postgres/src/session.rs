@@ -3,7 +3,7 @@
 use longshore_core::{
     Batches, CatalogueQueries, Column, Deadline, Division, Done, Error, Failed, Leasing, Load, Loading,
     Metadata, NoRows, ParameterSets, Placeholders, Preparing, Protocol, Query, ReadOptions, Result, SEVERAL,
-    Scripting, Session, Sink, Split, Splitting, Stage, TableName, Target, Transaction, Value,
+    Scripting, Session, Sink, Split, Splitting, Stage, TableName, Target, Transaction, Value, not_committed,
 };
 use longshore_source::sql::positional;
 
@@ -224,12 +224,7 @@ impl Session for PostgresSession {
                 None => self.run_own("COMMIT"),
             },
             // The server would answer COMMIT without a word of what it undoes.
-            Transaction::Failed => {
-                self.rollback()?;
-                Err(Error::operational("nothing was committed: a statement of the transaction had failed")
-                    .with_sqlstate("25P02")
-                    .with_hint("the transaction is rolled back; repeat it from its start"))
-            }
+            Transaction::Failed => self.rollback().and(Err(not_committed("25P02"))),
         }
     }
 

@@ -269,7 +269,7 @@ pub(crate) struct PyArrival {
 impl PyArrival {
     /// The whole result, once, after the server has told the command's `tag`.
     fn finish(&self, py: Python<'_>, tag: &str) -> PyResult<Reading> {
-        let arrival = locked(&self.arrival).take().ok_or_else(taken)?;
+        let arrival = locked(&self.arrival).take().ok_or_else(read_already)?;
         let batches = py.detach(|| arrival.finish(tag)).map_err(raise)?;
         Reading::received(py, batches, self.budget.clone(), self.warnings.clone())
     }
@@ -283,7 +283,7 @@ impl PyArrival {
     #[pyo3(signature = (asked, tag))]
     fn page(&self, asked: usize, tag: Option<&str>) -> PyResult<Vec<Batch>> {
         let mut arrival = locked(&self.arrival);
-        let arrival = arrival.as_mut().ok_or_else(taken)?;
+        let arrival = arrival.as_mut().ok_or_else(read_already)?;
         let batches = arrival.page(asked, tag).map_err(raise)?;
         if tag.is_some() {
             warn(&self.warnings).map_err(raise)?;
@@ -292,7 +292,7 @@ impl PyArrival {
     }
 }
 
-fn taken() -> PyErr {
+fn read_already() -> PyErr {
     raise(Error::interface("the result has already been read"))
 }
 
@@ -350,7 +350,7 @@ fn field((kind, offset, size, unit, leaves): PyField) -> Field {
         'i' => Form::Signed,
         'u' => Form::Unsigned,
         'f' => Form::Float,
-        'M' => Form::Instant(unit),
+        'M' => Form::Datetime(unit),
         'm' => Form::Duration(unit),
         'S' => Form::Bytes,
         'U' => Form::Characters,

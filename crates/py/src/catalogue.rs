@@ -21,7 +21,7 @@ pub(crate) struct Wait {
 }
 
 /// Asks the catalogue of `given` without the interpreter's lock.
-fn asked<T: Send>(
+fn ask<T: Send>(
     given: &Bound<'_, PyAny>,
     wait: Wait,
     ask: impl FnOnce(&dyn Source, &Deadline) -> Result<T> + Send,
@@ -59,7 +59,7 @@ pub(crate) fn objects(
         other => return Err(raise(Error::internal(format!("{other:?} is not a depth")))),
     };
     let filter = ObjectFilter { depth, catalog, schema, table, table_types, column };
-    asked(source, wait, move |source, deadline| longshore_core::objects(source, &filter, deadline))
+    ask(source, wait, move |source, deadline| longshore_core::objects(source, &filter, deadline))
         .map(self::table)
 }
 
@@ -75,7 +75,7 @@ pub(crate) fn statistics(
     approximate: bool,
 ) -> PyResult<Table> {
     let filter = ObjectFilter { catalog, schema, table, ..ObjectFilter::default() };
-    let known = asked(source, wait, move |source, deadline| {
+    let known = ask(source, wait, move |source, deadline| {
         longshore_core::statistics(source, &filter, approximate, deadline)
     });
     known.map(self::table)
@@ -87,14 +87,14 @@ pub(crate) fn current(
     source: &Bound<'_, PyAny>,
     wait: Wait,
 ) -> PyResult<(Option<String>, Option<String>, String, String)> {
-    let Current { catalog, schema, vendor, version } = asked(source, wait, longshore_core::current)?;
+    let Current { catalog, schema, vendor, version } = ask(source, wait, longshore_core::current)?;
     Ok((catalog, schema, vendor, version))
 }
 
 /// The types of tables that there are.
 #[pyfunction]
 pub(crate) fn table_types(source: &Bound<'_, PyAny>, wait: Wait) -> PyResult<Vec<String>> {
-    asked(source, wait, longshore_core::table_types)
+    ask(source, wait, longshore_core::table_types)
 }
 
 /// Whether a statement finds a table or view by this name.
@@ -106,13 +106,13 @@ pub(crate) fn has_table(
     table: String,
 ) -> PyResult<bool> {
     let table = TableName { schema, table };
-    asked(source, wait, move |source, deadline| longshore_core::has_table(source, &table, deadline))
+    ask(source, wait, move |source, deadline| longshore_core::has_table(source, &table, deadline))
 }
 
 /// The schema in which a table that is written is temporary.
 #[pyfunction]
 pub(crate) fn temporary_schema(source: &Bound<'_, PyAny>, wait: Wait) -> PyResult<String> {
-    asked(source, wait, longshore_core::temporary_schema)
+    ask(source, wait, longshore_core::temporary_schema)
 }
 
 /// The queries of the catalogues that drivers of Python ask, too, by the database's name.

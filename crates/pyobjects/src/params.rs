@@ -9,8 +9,8 @@ use pyo3::types::{IntoPyDict, PyDict, PyString, PyType};
 
 use crate::class::{Class, classify};
 use crate::read::{
-    NANOSECONDS, ReadError, Temporal, clock, decimal_text, delta, float, integer, integer_text, interval,
-    temporal, timedelta, truth, uuid, with_bytes,
+    NANOSECONDS, ReadError, Temporal, decimal_text, delta, float, integer, integer_text, interval, temporal,
+    time_and_zone, timedelta, truth, uuid, with_bytes,
 };
 
 /// The depth of containers that is refused: one that contains itself would go on for ever.
@@ -100,11 +100,11 @@ fn scalar(item: &Bound<'_, PyAny>, class: Class) -> Result<Value, ReadError> {
         Class::Decimal => Value::Decimal(decimal_text(item, class)?),
         Class::Date | Class::Datetime { .. } | Class::NumpyDatetime => match temporal(item, class)? {
             Temporal::Timestamp(microseconds) => Value::Timestamp(microseconds),
-            Temporal::TimestampTz(microseconds) => Value::Instant(microseconds),
+            Temporal::TimestampTz(microseconds) => Value::TimestampTz(microseconds),
             Temporal::Date(days) => Value::Date(days),
             Temporal::Null => Value::Null,
         },
-        Class::Time => Value::Time(clock(item)?.0, offset(item)?),
+        Class::Time => Value::Time(time_and_zone(item)?.0, offset(item)?),
         Class::Timedelta { .. } => {
             let (days, microseconds) = delta(item, class)?;
             Value::Interval(0, days, microseconds)

@@ -13,9 +13,9 @@ use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields, SchemaRef};
 use longshore_core::{Error, NATIVE_TYPE, Place};
 use longshore_values::{Fault, Losses, uuid};
 
+use crate::decimals;
 use crate::threads::by_column;
 use crate::views::views;
-use crate::{doubles, rescale};
 
 /// `batch` under `schema`, which differs from its own in names and metadata, in decimals that are doubles or integers
 /// there, UUIDs that are texts, and texts and bytes that are views. `before` rows of the result went before: errors count them. `losses` gives what is told of
@@ -69,19 +69,19 @@ fn retyped(array: &ArrayRef, data_type: &DataType, losses: &mut Losses) -> Resul
         }
         (DataType::Struct(fields), _) => Ok(Arc::new(structure(array.as_struct(), fields, losses)?)),
         (DataType::Map(entries, sorted), _) => map(array.as_map(), entries, *sorted, losses),
-        (DataType::Int64, DataType::Decimal128(_, 0)) => doubles::integers(array.as_primitive()),
+        (DataType::Int64, DataType::Decimal128(_, 0)) => decimals::integers(array.as_primitive()),
         (DataType::Float64, DataType::Decimal128(..)) => {
-            Ok(Arc::new(doubles::doubles(array.as_primitive(), losses)))
+            Ok(Arc::new(decimals::doubles(array.as_primitive(), losses)))
         }
         (DataType::Float64, DataType::Decimal256(..)) => {
-            Ok(Arc::new(doubles::doubles_of_wide(array.as_primitive(), losses)))
+            Ok(Arc::new(decimals::doubles_of_wide(array.as_primitive(), losses)))
         }
         (DataType::Decimal128(precision, scale), DataType::Decimal128(_, own)) => {
-            rescale::rescaled(array.as_primitive::<Decimal128Type>(), Some, *own, (*precision, *scale))
+            decimals::rescaled(array.as_primitive::<Decimal128Type>(), Some, *own, (*precision, *scale))
         }
         (DataType::Decimal128(precision, scale), DataType::Decimal256(_, own)) => {
             let wide = array.as_primitive::<Decimal256Type>();
-            rescale::rescaled(wide, i256::to_i128, *own, (*precision, *scale))
+            decimals::rescaled(wide, i256::to_i128, *own, (*precision, *scale))
         }
         (DataType::Utf8, DataType::FixedSizeBinary(_)) => {
             let uuids = array.as_fixed_size_binary().iter();

@@ -4,18 +4,16 @@
 
 mod batch;
 mod cast;
-mod doubles;
+mod decimals;
 mod numeric;
 mod policy;
 mod refusal;
-mod rescale;
 mod threads;
 mod views;
 
 pub use batch::{retyped_batch, with_inner_fields};
 pub use cast::{can as can_cast, cast};
-pub use doubles::{double_batch, double_schema, integer_schema};
+pub use decimals::{WHOLE, double_batch, double_schema, integer_schema};
 pub use policy::Policy;
 pub use refusal::polars_refusal;
-pub use rescale::WHOLE;
 pub use threads::by_column;

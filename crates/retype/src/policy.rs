@@ -9,7 +9,7 @@ use longshore_core::{
 };
 
 use crate::cast;
-use crate::doubles::{double_batch, double_schema};
+use crate::decimals::{double_batch, double_schema};
 use crate::numeric::{self, Scales};
 use crate::refusal::polars_refusal;
 
@@ -25,7 +25,7 @@ pub struct Policy {
 impl Policy {
     /// The policy of `options` for batches of `schema`; an error for a column that cannot be what the caller asks for.
     pub fn new(schema: &Schema, options: &ReadOptions) -> Result<Self> {
-        let (cast, schema) = chosen(schema, options)?;
+        let (cast, schema) = schemas(schema, options)?;
         Ok(Self { cast, schema, options: options.clone(), rows: 0 })
     }
 
@@ -75,7 +75,7 @@ impl Policy {
 }
 
 /// The schema of a result under the caller's types, and with doubles for decimals where those are wanted.
-fn chosen(schema: &Schema, options: &ReadOptions) -> Result<(SchemaRef, SchemaRef)> {
+fn schemas(schema: &Schema, options: &ReadOptions) -> Result<(SchemaRef, SchemaRef)> {
     let wanted: Vec<String> = options.schema.iter().map(|(name, _)| name.clone()).collect();
     if let Some(name) = wanted.iter().find(|name| schema.field_with_name(name).is_err()) {
         let names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();

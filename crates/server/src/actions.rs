@@ -16,13 +16,18 @@ use arrow_schema::Schema;
 use bytes::Bytes;
 use futures_util::stream;
 use longshore_core::{Current, Deadline, Error, Result, Transaction};
+use longshore_flight_protocol::{
+    OptionError, OptionValue, SessionOptionValue, SessionOptions, SetSessionOptionsResult,
+};
 use prost::Message;
 use tonic::{Response, Status};
 
+use crate::context::{COOKIE, Context};
 use crate::cursor::CursorStatement;
 use crate::engine::Where;
+use crate::handle::handle_text;
 use crate::service::{Replies, Service};
-use crate::shared::{COOKIE, Context, OpenTransaction, Prepared, Shared, handle_text};
+use crate::shared::{OpenTransaction, Prepared, Shared};
 use crate::status::{malformed, status, unknown};
 
 /// The most parts of a result.
@@ -36,52 +41,7 @@ pub(crate) struct Options {
     pub(crate) parts: Option<usize>,
 }
 
-/// The messages of `Flight.proto` that arrow-flight lacks.
-#[derive(Clone, PartialEq, Message)]
-struct SessionOptionValue {
-    #[prost(oneof = "OptionValue", tags = "1, 2, 3, 4, 5")]
-    value: Option<OptionValue>,
-}
-
-#[derive(Clone, PartialEq, prost::Oneof)]
-enum OptionValue {
-    #[prost(string, tag = "1")]
-    Text(String),
-    #[prost(bool, tag = "2")]
-    Flag(bool),
-    #[prost(sfixed64, tag = "3")]
-    Integer(i64),
-    #[prost(double, tag = "4")]
-    Double(f64),
-    #[prost(message, tag = "5")]
-    Texts(StringList),
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct StringList {
-    #[prost(string, repeated, tag = "1")]
-    values: Vec<String>,
-}
-
-/// `SetSessionOptionsRequest`, and `GetSessionOptionsResult`, which is the same.
-#[derive(Clone, PartialEq, Message)]
-struct SessionOptions {
-    #[prost(map = "string, message", tag = "1")]
-    options: HashMap<String, SessionOptionValue>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct SetSessionOptionsResult {
-    #[prost(map = "string, message", tag = "1")]
-    errors: HashMap<String, OptionError>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct OptionError {
-    #[prost(int32, tag = "1")]
-    value: i32,
-}
-
+/// The message of `Flight.proto`.
 #[derive(Clone, PartialEq, Message)]
 struct CloseSessionResult {
     #[prost(int32, tag = "1")]
@@ -96,7 +56,7 @@ const CLOSED: i32 = 1;
 const CANCELLED: i32 = 1;
 
 /// The actions.
-pub(crate) fn known() -> Vec<ActionType> {
+pub(crate) fn action_types() -> Vec<ActionType> {
     let action = |(name, description): (&str, &str)| ActionType {
         r#type: name.into(),
         description: description.into(),
@@ -198,7 +158,7 @@ impl Service {
             "GetSessionOptions" => {
                 let ask = |shared: &Shared, context: &Context, deadline: &Deadline| {
                     let current = shared.place(context, None, deadline)?.current(deadline).map_err(status)?;
-                    Ok(told(&context.options, current))
+                    Ok(session_options(&context.options, current))
                 };
                 vec![self.0.blocking("session", &context, ask).await?.encode_to_vec()]
             }
@@ -326,7 +286,7 @@ impl Options {
             }
             ("longshore.parts", None) => self.parts = None,
             ("longshore.parts", Some(value)) => {
-                let Some(parts) = value.count() else { return Ok(Err(INVALID_VALUE)) };
+                let Some(parts) = count(&value) else { return Ok(Err(INVALID_VALUE)) };
                 self.parts = Some(parts);
             }
             ("schema" | "catalog", _) => return Ok(Err(INVALID_VALUE)),
@@ -336,35 +296,31 @@ impl Options {
     }
 }
 
-impl OptionValue {
-    /// A number of parts.
-    fn count(&self) -> Option<usize> {
-        let number = match self {
-            Self::Integer(number) => *number,
-            Self::Text(text) => text.parse().ok()?,
-            _ => return None,
-        };
-        (1..=MOST_PARTS).contains(&number).then(|| usize::try_from(number).ok()).flatten()
-    }
+/// A number of parts.
+fn count(value: &OptionValue) -> Option<usize> {
+    let number = match value {
+        OptionValue::Integer(number) => *number,
+        OptionValue::Text(text) => text.parse().ok()?,
+        _ => return None,
+    };
+    (1..=MOST_PARTS).contains(&number).then(|| usize::try_from(number).ok()).flatten()
 }
 
 /// The number of parts that a text asks for.
 pub(crate) fn parts_of(text: &str) -> Result<usize, Status> {
-    OptionValue::Text(text.to_owned())
-        .count()
+    count(&OptionValue::Text(text.to_owned()))
         .ok_or_else(|| Status::invalid_argument(format!("a result has 1 to {MOST_PARTS} parts")))
 }
 
 /// The options of a session, with the names that it has without having chosen them.
-fn told(options: &Options, current: Current) -> SessionOptions {
-    let text = |text: String| SessionOptionValue { value: Some(OptionValue::Text(text)) };
+fn session_options(options: &Options, current: Current) -> SessionOptions {
     let number = |number: usize| {
         let number = i64::try_from(number).unwrap_or_default();
         SessionOptionValue { value: Some(OptionValue::Integer(number)) }
     };
     let schema = options.schema.clone().or(current.schema);
-    let schema = schema.map(|schema| ("schema".to_owned(), text(schema)));
-    let catalog = current.catalog.map(|catalog| ("catalog".to_owned(), text(catalog)));
+    let schema = schema.map(|schema| ("schema".to_owned(), SessionOptionValue::text(schema)));
+    let catalog = current.catalog.map(|catalog| ("catalog".to_owned(), SessionOptionValue::text(catalog)));
     let parts = options.parts.map(|parts| ("longshore.parts".to_owned(), number(parts)));
     SessionOptions { options: schema.into_iter().chain(catalog).chain(parts).collect() }
 }

@@ -1,6 +1,19 @@
 //! Cursors over the parts of a result: `DECLARE c CURSOR FOR query INTO 4`, `FETCH ALL FROM 2 OF c`, `CLOSE c`.
 
+use std::sync::Arc;
+
+use arrow_flight::Ticket;
+use arrow_schema::{Schema, SchemaRef};
+use longshore_core::{CancelHandle, Deadline, Error};
 use longshore_source::sql::POSTGRESQL;
+use tonic::Status;
+
+use crate::actions::parts_of;
+use crate::context::Context;
+use crate::handle::{read_already, ticket};
+use crate::parts::{Part, Pending};
+use crate::shared::Shared;
+use crate::status::{status, unknown};
 
 /// A statement over a cursor with parts.
 #[derive(Debug, PartialEq, Eq)]
@@ -36,6 +49,75 @@ impl CursorStatement {
             return Some(Self::Close { name: name(1)? });
         }
         None
+    }
+}
+
+impl Shared {
+    /// The columns of a statement over a cursor with parts, where a text is one.
+    pub(crate) fn cursor_schema(&self, context: &Context, text: &str) -> Option<SchemaRef> {
+        let (name, is_fetch) = match CursorStatement::of(text)? {
+            CursorStatement::Declare { .. } => return Some(Arc::new(Schema::empty())),
+            CursorStatement::Fetch { name, .. } => (name, true),
+            CursorStatement::Close { name } => (name, false),
+        };
+        let owner = &context.caller.user;
+        let handle = self.results.find_all(owner, |pending| pending.cursor.as_ref() == Some(&name)).pop()?;
+        let schema = self.results.with(owner, &handle, |pending| pending.schema.clone())?;
+        Some(if is_fetch { schema } else { Arc::new(Schema::empty()) })
+    }
+
+    /// Does what a statement over a cursor with parts says; nothing where there is no such cursor, for the source may have it.
+    pub(crate) fn over_cursor(
+        &self,
+        context: &Context,
+        statement: CursorStatement,
+        transaction: Option<&str>,
+        deadline: &Deadline,
+    ) -> Result<Option<(SchemaRef, Vec<Ticket>)>, Status> {
+        let owner = &context.caller.user;
+        let find = |name: &str| {
+            self.results.find_all(owner, |pending| pending.cursor.as_deref() == Some(name)).pop()
+        };
+        let nothing = || {
+            let pending =
+                Pending::new(Arc::new(Schema::empty()), vec![Part::Nothing], CancelHandle::default());
+            self.keep(context, pending).map(Some)
+        };
+        match statement {
+            CursorStatement::Declare { name, query, parts } => {
+                let parts = parts_of(&parts)?;
+                if find(&name).is_some() {
+                    let error = Error::programming(format!("there is a cursor {name} already"))
+                        .with_sqlstate("42P03");
+                    return Err(status(error.with_hint("CLOSE it first, or give another name")));
+                }
+                let mut pending =
+                    self.pending(context, &query, Vec::new(), transaction, Some(parts), deadline)?;
+                pending.cursor = Some(name);
+                pending.transaction = transaction.map(str::to_owned);
+                self.keep(context, pending)?;
+                nothing()
+            }
+            CursorStatement::Fetch { name, part } => {
+                let Some(handle) = find(&name) else { return Ok(None) };
+                let unread = |pending: &mut Pending| {
+                    let part = pending
+                        .parts
+                        .get(part.wrapping_sub(1))
+                        .ok_or_else(|| unknown("part of the cursor"))?;
+                    part.as_ref().map(|_| pending.schema.clone()).ok_or_else(read_already)
+                };
+                let schema = self.results.with(owner, &handle, unread).ok_or_else(|| unknown("cursor"))??;
+                Ok(Some((schema, vec![ticket(&handle, part)])))
+            }
+            CursorStatement::Close { name } => {
+                let Some(handle) = find(&name) else { return Ok(None) };
+                if let Some(pending) = self.results.take(owner, &handle) {
+                    pending.cancel.cancel();
+                }
+                nothing()
+            }
+        }
     }
 }
 

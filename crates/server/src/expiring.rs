@@ -14,14 +14,14 @@ const LENGTH: usize = 16;
 /// Objects by their handles.
 pub(crate) struct Expiring<T> {
     /// Those of each owner.
-    held: Mutex<HashMap<String, HashMap<String, Held<T>>>>,
+    held: Mutex<HashMap<String, HashMap<String, Entry<T>>>>,
     idle: Duration,
     /// The name for them, and how many of them a user may have.
     name: &'static str,
     most: usize,
 }
 
-struct Held<T> {
+struct Entry<T> {
     object: T,
     used: Instant,
     maker: Maker,
@@ -62,7 +62,7 @@ impl<T> Expiring<T> {
                 .with_sqlstate("53000")
                 .with_hint("close those that are not needed any more"));
         }
-        own.insert(handle.clone(), Held { object, used: Instant::now(), maker, until: None });
+        own.insert(handle.clone(), Entry { object, used: Instant::now(), maker, until: None });
         Ok(handle)
     }
 
@@ -134,12 +134,12 @@ impl<T> Expiring<T> {
         })
     }
 
-    fn take_held(&self, is_wanted: impl Fn(&Held<T>) -> bool) -> Vec<T> {
-        locked(&self.held).values_mut().flat_map(|own| taken(own, &is_wanted)).collect()
+    fn take_held(&self, is_wanted: impl Fn(&Entry<T>) -> bool) -> Vec<T> {
+        locked(&self.held).values_mut().flat_map(|own| take_entries(own, &is_wanted)).collect()
     }
 
-    fn take_own(&self, owner: &str, is_wanted: impl Fn(&Held<T>) -> bool) -> Vec<T> {
-        locked(&self.held).get_mut(owner).map(|own| taken(own, is_wanted)).unwrap_or_default()
+    fn take_own(&self, owner: &str, is_wanted: impl Fn(&Entry<T>) -> bool) -> Vec<T> {
+        locked(&self.held).get_mut(owner).map(|own| take_entries(own, is_wanted)).unwrap_or_default()
     }
 
     /// Takes everything.
@@ -157,7 +157,7 @@ impl<T> Expiring<T> {
     }
 }
 
-fn taken<T>(own: &mut HashMap<String, Held<T>>, is_wanted: impl Fn(&Held<T>) -> bool) -> Vec<T> {
+fn take_entries<T>(own: &mut HashMap<String, Entry<T>>, is_wanted: impl Fn(&Entry<T>) -> bool) -> Vec<T> {
     own.extract_if(|_, held| is_wanted(held)).map(|(_, held)| held.object).collect()
 }
 

@@ -4,20 +4,19 @@ use std::collections::HashMap;
 
 use arrow_flight::sql::CommandStatementIngest;
 use longshore_core::{Deadline, Error, IfExists, Kind, Result, TableName};
+use longshore_flight_protocol::{KEY, MODE, TYPE};
 use tonic::Status;
 
 use crate::auth::Role;
+use crate::context::Context;
 use crate::engine::{Ingestion, Where};
+use crate::handle::handle_text;
 use crate::reading;
-use crate::shared::{Context, Shared, handle_text};
+use crate::shared::Shared;
 use crate::status::{malformed, status};
 use crate::uploads::Upload;
 
-/// The options of Longshore's client beyond the protocol, by their names: a mode, the columns of the key by their
-/// places in it, and the types of a new table's columns by their names.
-const MODE: &str = "longshore.mode";
-const KEY: &str = "longshore.key.";
-const TYPE: &str = "longshore.type.";
+/// The beginning of the options of Longshore's client beyond the protocol.
 const OURS: &str = "longshore.";
 
 impl Shared {

@@ -5,9 +5,11 @@
 mod actions;
 mod auth;
 mod body;
+mod context;
 mod cursor;
 mod engine;
 mod expiring;
+mod handle;
 mod ingest;
 mod log;
 mod metadata;

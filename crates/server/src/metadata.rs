@@ -17,6 +17,7 @@ use arrow_flight::{IpcMessage, SchemaAsIpc};
 use arrow_ipc::writer::IpcWriteOptions;
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use longshore_core::{CatalogueQueries, Current, Deadline, Depth, Error, ObjectFilter, Result, TableName};
+use longshore_flight_protocol::{CATALOGUE, INGESTION};
 
 use crate::engine::Where;
 
@@ -436,12 +437,6 @@ fn batch(schema: &SchemaRef, columns: Vec<ArrayRef>) -> Result<RecordBatch> {
 fn broken(error: &impl std::fmt::Display) -> Error {
     Error::internal(error.to_string())
 }
-
-/// The numbers, of those for servers' own, under which the server says that it knows the options of `ingest.rs`, and tells the
-/// queries of its catalogue, by name and text in turn. Those alone hear it who ask: Apache's JDBC driver fails at a number
-/// that it does not know.
-const INGESTION: u32 = 10_310;
-const CATALOGUE: u32 = 10_311;
 
 fn entries(queries: &CatalogueQueries) -> Vec<String> {
     queries.entries().into_iter().flat_map(|(name, text)| [name.to_owned(), text.to_owned()]).collect()

@@ -163,7 +163,7 @@ impl Shared {
             if is_closed[number] {
                 continue;
             }
-            if let Some(batch) = self.kept(number, batch, quota) {
+            if let Some(batch) = self.keep(number, batch, quota) {
                 // The readers go on while it is written.
                 let spilled = spills[number].write(&batch)?;
                 let mut queues = locked(&self.queues);
@@ -189,7 +189,7 @@ impl Shared {
     }
 
     /// Keeps a batch in memory; gives it back where there is no room, nor a reader that makes some soon.
-    fn kept(&self, number: usize, batch: RecordBatch, quota: Quota) -> Option<RecordBatch> {
+    fn keep(&self, number: usize, batch: RecordBatch, quota: Quota) -> Option<RecordBatch> {
         let size = rows_size(&batch);
         let mut queues = locked(&self.queues);
         // A reader that waits for its next batch has it without a way by the disk.
@@ -315,12 +315,12 @@ mod tests {
         let queues = Mutex::new(Queues { each, memory: 0, disk: 0, end: None });
         let shared = Shared { queues, changed: Condvar::new(), cancel: CancelHandle::default() };
         let quota = Quota { memory: 8_000, disk: 0, rows: None };
-        let kept = |number| shared.kept(number, batch.slice(0, 900), quota).is_none();
-        assert!(kept(0));
-        assert!(!kept(0));
+        let keep = |number| shared.keep(number, batch.slice(0, 900), quota).is_none();
+        assert!(keep(0));
+        assert!(!keep(0));
         // The second reader may be waiting for this one.
-        assert!(kept(1));
-        assert!(!kept(1));
+        assert!(keep(1));
+        assert!(!keep(1));
         assert_eq!(locked(&shared.queues).memory, 2 * 7_200);
     }
 }

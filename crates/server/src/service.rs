@@ -21,10 +21,12 @@ use prost::Message;
 use tonic::{Request, Response, Status, Streaming};
 
 use crate::auth::Role;
+use crate::context::Context;
+use crate::handle::{command, handle_text};
 use crate::metadata::Question;
 use crate::parts::Part;
 use crate::results::{Messages, of_batch, of_rows};
-use crate::shared::{Context, Shared, Taken, command, handle_text};
+use crate::shared::{PartToRead, Shared};
 use crate::status::{malformed, status, unknown};
 use crate::uploads;
 
@@ -121,7 +123,7 @@ impl Service {
     }
 
     fn rows(&self, context: &Context, ticket: &TicketStatementQuery) -> Result<Response<Messages>, Status> {
-        let Taken { schema, part, reading } = self.0.take(context, ticket)?;
+        let PartToRead { schema, part, reading } = self.0.take(context, ticket)?;
         let call = self.0.log.call("rows", &context.caller.user);
         match part {
             Part::Whole(rows) => {
@@ -274,7 +276,7 @@ impl FlightService for Service {
         &self,
         _request: Request<Empty>,
     ) -> Result<Response<Self::ListActionsStream>, Status> {
-        Ok(Response::new(stream::iter(crate::actions::known()).map(Ok).boxed()))
+        Ok(Response::new(stream::iter(crate::actions::action_types()).map(Ok).boxed()))
     }
 
     async fn do_exchange(

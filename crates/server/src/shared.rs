@@ -1,38 +1,32 @@
-//! The state that calls share: who makes them, the engines, and what clients hold by a handle.
+//! The state that calls share: the engines, and what clients hold by a handle.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use arrow_flight::sql::{Any, Command, ProstMessageExt, TicketStatementQuery};
+use arrow_flight::sql::{Command, TicketStatementQuery};
 use arrow_flight::{FlightInfo, Ticket};
 use arrow_schema::{Schema, SchemaRef};
-use longshore_core::{CancelHandle, Connection, Deadline, Direct, Error, Kind, Params, Query, Result, Value};
+use longshore_core::{Connection, Deadline, Direct, Kind, Params, Query, Result, Value};
 use longshore_source::sql::{Kind as TokenKind, SQLITE};
-use prost::Message;
 use tokio::sync::watch;
 use tonic::Status;
-use tonic::metadata::MetadataMap;
 
 use crate::Limits;
-use crate::actions::{Options, parts_of};
-use crate::auth::{Caller, Role, Users};
+use crate::actions::Options;
+use crate::auth::{Role, Users};
+use crate::context::Context;
 use crate::cursor::CursorStatement;
 use crate::engine::{Engine, Where};
 use crate::expiring::{Expiring, Maker};
+use crate::handle::{command, handle_text, read_already, split_handle, ticket};
 use crate::log::Log;
 use crate::parts::{self, Part, Pending, Quota};
 use crate::results::{Guard, Running};
-use crate::status::{malformed, status, unknown};
+use crate::status::{status, unknown};
 use crate::transport::stopped;
 use crate::uploads::Upload;
 
-/// The cookie that names a session, as Flight's session actions have it.
-pub(crate) const COOKIE: &str = "arrow_flight_session_id";
-/// The header that asks for a result in so many parts.
-const PARTS: &str = "longshore-parts";
-/// The header that names a call: a client that has left it says so again by `CancelFlightInfo`, as the answer may have been sent.
-const CALL: &str = "longshore-call";
 /// How often what has expired is dropped.
 const SWEEP: Duration = Duration::from_secs(1);
 /// How long a result whose client has gone waits for those whom it has given the tickets.
@@ -76,40 +70,10 @@ pub(crate) struct OpenTransaction {
 }
 
 /// A part that is about to be read.
-pub(crate) struct Taken {
+pub(crate) struct PartToRead {
     pub(crate) schema: SchemaRef,
     pub(crate) part: Part,
     pub(crate) reading: Arc<()>,
-}
-
-/// Who makes a call, and the session that it is made in.
-#[derive(Clone)]
-pub(crate) struct Context {
-    pub(crate) caller: Caller,
-    pub(crate) session: Option<String>,
-    pub(crate) options: Options,
-    /// Whether that session is over, and what it had chosen forgotten.
-    pub(crate) is_over: bool,
-    pub(crate) peer: Option<SocketAddr>,
-    /// The name of the call.
-    pub(crate) call: Option<String>,
-}
-
-impl Context {
-    /// The schema of names without one; an error in a session that is over, whose names would be others' by now.
-    fn schema(&self) -> Result<Option<&str>> {
-        if self.is_over {
-            return Err(Error::operational("the session is over, and what it had chosen is forgotten")
-                .with_sqlstate("08003")
-                .with_hint("connect again, or set its options again"));
-        }
-        Ok(self.options.schema.as_deref())
-    }
-
-    /// The call, as the maker of what its client will hold.
-    pub(crate) fn maker(&self, deadline: &Deadline) -> Maker {
-        Maker { cancel: deadline.cancel_handle(), name: self.call.clone(), peer: self.peer }
-    }
 }
 
 /// Ends what was held.
@@ -183,33 +147,10 @@ impl Shared {
     }
 
     /// Ends the transactions of a connection that is gone, for whose locks others may wait, and soon the results that no one reads.
-    pub(crate) fn left(&self, peer: SocketAddr) {
+    pub(crate) fn disconnect(&self, peer: SocketAddr) {
         self.results.hurry(peer, HANDED_OVER);
         self.sessions.hurry(peer, self.limits.idle);
         end(Vec::new(), self.transactions.take_of(peer));
-    }
-
-    /// Who makes a call.
-    pub(crate) fn context(
-        &self,
-        metadata: &MetadataMap,
-        peer: Option<SocketAddr>,
-    ) -> Result<Context, Status> {
-        let caller = match &self.users {
-            Some(users) => users.caller(metadata)?,
-            None => Caller { user: String::new(), role: Role::Writer },
-        };
-        let session = cookie(metadata);
-        let options =
-            session.as_ref().and_then(|id| self.sessions.with_by(&caller.user, id, peer, Options::clone));
-        let is_over = session.is_some() && options.is_none();
-        let session = session.filter(|_| !is_over);
-        let mut options = options.unwrap_or_default();
-        if let Some(parts) = metadata.get(PARTS) {
-            options.parts = Some(parts_of(parts.to_str().unwrap_or_default())?);
-        }
-        let call = metadata.get(CALL).and_then(|call| call.to_str().ok()).map(str::to_owned);
-        Ok(Context { caller, session, options, is_over, peer, call })
     }
 
     /// Where a statement of the caller's runs.
@@ -326,11 +267,11 @@ impl Shared {
         let mut pending =
             self.pending(context, text, bound, transaction.as_deref(), context.options.parts, deadline)?;
         pending.transaction = transaction;
-        self.kept(context, pending)
+        self.keep(context, pending)
     }
 
     /// Keeps a result for its readers.
-    pub(crate) fn kept(
+    pub(crate) fn keep(
         &self,
         context: &Context,
         pending: Pending,
@@ -342,7 +283,7 @@ impl Shared {
     }
 
     /// Runs a statement to its first rows, which come whole or in parts.
-    fn pending(
+    pub(crate) fn pending(
         &self,
         context: &Context,
         text: &str,
@@ -370,81 +311,18 @@ impl Shared {
         Ok(Pending::new(schema, parts, cancel))
     }
 
-    /// The columns of a statement over a cursor with parts, where a text is one.
-    fn cursor_schema(&self, context: &Context, text: &str) -> Option<SchemaRef> {
-        let (name, is_fetch) = match CursorStatement::of(text)? {
-            CursorStatement::Declare { .. } => return Some(Arc::new(Schema::empty())),
-            CursorStatement::Fetch { name, .. } => (name, true),
-            CursorStatement::Close { name } => (name, false),
-        };
-        let owner = &context.caller.user;
-        let handle = self.results.find_all(owner, |pending| pending.cursor.as_ref() == Some(&name)).pop()?;
-        let schema = self.results.with(owner, &handle, |pending| pending.schema.clone())?;
-        Some(if is_fetch { schema } else { Arc::new(Schema::empty()) })
-    }
-
-    /// Does what a statement over a cursor with parts says; nothing where there is no such cursor, for the source may have it.
-    fn over_cursor(
+    /// Takes the part of a result that a ticket names.
+    pub(crate) fn take(
         &self,
         context: &Context,
-        statement: CursorStatement,
-        transaction: Option<&str>,
-        deadline: &Deadline,
-    ) -> Result<Option<(SchemaRef, Vec<Ticket>)>, Status> {
-        let owner = &context.caller.user;
-        let find = |name: &str| {
-            self.results.find_all(owner, |pending| pending.cursor.as_deref() == Some(name)).pop()
-        };
-        let nothing = || {
-            let pending =
-                Pending::new(Arc::new(Schema::empty()), vec![Part::Nothing], CancelHandle::default());
-            self.kept(context, pending).map(Some)
-        };
-        match statement {
-            CursorStatement::Declare { name, query, parts } => {
-                let parts = parts_of(&parts)?;
-                if find(&name).is_some() {
-                    let error = Error::programming(format!("there is a cursor {name} already"))
-                        .with_sqlstate("42P03");
-                    return Err(status(error.with_hint("CLOSE it first, or give another name")));
-                }
-                let mut pending =
-                    self.pending(context, &query, Vec::new(), transaction, Some(parts), deadline)?;
-                pending.cursor = Some(name);
-                pending.transaction = transaction.map(str::to_owned);
-                self.kept(context, pending)?;
-                nothing()
-            }
-            CursorStatement::Fetch { name, part } => {
-                let Some(handle) = find(&name) else { return Ok(None) };
-                let unread = |pending: &mut Pending| {
-                    let part = pending
-                        .parts
-                        .get(part.wrapping_sub(1))
-                        .ok_or_else(|| unknown("part of the cursor"))?;
-                    part.as_ref().map(|_| pending.schema.clone()).ok_or_else(read_already)
-                };
-                let schema = self.results.with(owner, &handle, unread).ok_or_else(|| unknown("cursor"))??;
-                Ok(Some((schema, vec![ticket(&handle, part)])))
-            }
-            CursorStatement::Close { name } => {
-                let Some(handle) = find(&name) else { return Ok(None) };
-                if let Some(pending) = self.results.take(owner, &handle) {
-                    pending.cancel.cancel();
-                }
-                nothing()
-            }
-        }
-    }
-
-    /// Takes the part of a result that a ticket names.
-    pub(crate) fn take(&self, context: &Context, ticket: &TicketStatementQuery) -> Result<Taken, Status> {
+        ticket: &TicketStatementQuery,
+    ) -> Result<PartToRead, Status> {
         let (handle, part) = split_handle(&ticket.statement_handle)?;
         let owner = &context.caller.user;
         let take = |pending: &mut Pending| -> Result<_, Status> {
             let part = pending.parts.get_mut(part - 1).ok_or_else(|| unknown("part of the result"))?;
             let part = part.take().ok_or_else(read_already)?;
-            Ok(Taken { schema: pending.schema.clone(), part, reading: pending.reading.clone() })
+            Ok(PartToRead { schema: pending.schema.clone(), part, reading: pending.reading.clone() })
         };
         let taken = self.results.with(owner, &handle, take).ok_or_else(|| unknown("result"))??;
         // A whole result is gone with its one reader; of parts, a second reader is told.
@@ -591,42 +469,4 @@ pub(crate) async fn sweep(shared: Arc<Shared>, mut stopping: watch::Receiver<boo
             }
         }
     }
-}
-
-fn cookie(metadata: &MetadataMap) -> Option<String> {
-    let cookies = metadata.get_all("cookie").iter().filter_map(|value| value.to_str().ok());
-    let pairs = cookies.flat_map(|value| value.split(';')).filter_map(|pair| pair.trim().split_once('='));
-    pairs.into_iter().find(|(name, _)| *name == COOKIE).map(|(_, id)| id.trim_matches('"').to_owned())
-}
-
-pub(crate) fn handle_text(handle: &[u8]) -> Result<String, Status> {
-    std::str::from_utf8(handle)
-        .map(str::to_owned)
-        .map_err(|_| malformed("a handle is not one of this server's"))
-}
-
-/// A result's handle, and the number of the part.
-pub(crate) fn split_handle(handle: &[u8]) -> Result<(String, usize), Status> {
-    let text = handle_text(handle)?;
-    let (result, part) =
-        text.split_once('/').ok_or_else(|| malformed("a handle is not one of this server's"))?;
-    let part =
-        part.parse().ok().filter(|part| *part > 0).ok_or_else(|| malformed("a part has a number from 1"))?;
-    Ok((result.to_owned(), part))
-}
-
-pub(crate) fn ticket(handle: &str, part: usize) -> Ticket {
-    let statement_handle = format!("{handle}/{part}").into();
-    Ticket::new(TicketStatementQuery { statement_handle }.as_any().encode_to_vec())
-}
-
-pub(crate) fn read_already() -> Status {
-    Status::failed_precondition(
-        "the part of the result has been read: each is read once; run the query again",
-    )
-}
-
-pub(crate) fn command(bytes: &[u8]) -> Result<Command, Status> {
-    let any = Any::decode(bytes).map_err(malformed)?;
-    Command::try_from(any).map_err(malformed)
 }

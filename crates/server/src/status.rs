@@ -1,59 +1,11 @@
 //! Errors as gRPC has them.
 
 use longshore_core::{Error, Kind};
-use prost::Message;
-use tonic::metadata::MetadataValue;
+use longshore_flight_protocol::set_error;
 use tonic::{Code, Status};
 
 /// The most characters of a text: it travels as a header, which has its limits.
 const LONGEST: usize = 2_000;
-
-/// The trailer in which Longshore's client finds an error's parts.
-const PARTS: &str = "longshore-error-bin";
-/// The most bytes of that trailer.
-const WIDEST: usize = 4 << 10;
-
-/// The parts of an error; `crates/flight` reads them.
-#[derive(Clone, PartialEq, Message)]
-struct ErrorParts {
-    /// The place in `Kind::ALL`.
-    #[prost(uint32, tag = "1")]
-    kind: u32,
-    #[prost(string, tag = "2")]
-    message: String,
-    #[prost(string, optional, tag = "3")]
-    detail: Option<String>,
-    #[prost(string, optional, tag = "4")]
-    hint: Option<String>,
-    #[prost(string, optional, tag = "5")]
-    column: Option<String>,
-    #[prost(uint64, optional, tag = "6")]
-    row: Option<u64>,
-    #[prost(string, optional, tag = "7")]
-    native_type: Option<String>,
-    #[prost(uint32, optional, tag = "8")]
-    position: Option<u32>,
-    #[prost(int32, optional, tag = "9")]
-    vendor_code: Option<i32>,
-}
-
-impl ErrorParts {
-    fn of(error: &Error) -> Self {
-        let kind = Kind::ALL.iter().position(|kind| *kind == error.kind());
-        let place = error.place();
-        Self {
-            kind: kind.and_then(|kind| u32::try_from(kind).ok()).unwrap_or_default(),
-            message: error.message().to_owned(),
-            detail: error.detail().map(str::to_owned),
-            hint: error.hint().map(str::to_owned),
-            column: place.column.clone(),
-            row: place.row,
-            native_type: place.native_type.clone(),
-            position: error.position(),
-            vendor_code: error.vendor_code(),
-        }
-    }
-}
 
 /// The status of an error: its class by the code, its SQLSTATE in the text and in the trailer `sqlstate`.
 #[allow(clippy::needless_pass_by_value)] // `map_err` gives it
@@ -64,13 +16,7 @@ pub(crate) fn status(error: Error) -> Status {
         text.push_str(" ...");
     }
     let mut status = Status::new(code(&error), text);
-    if let Some(Ok(sqlstate)) = error.sqlstate().map(str::parse) {
-        status.metadata_mut().insert("sqlstate", sqlstate);
-    }
-    let parts = ErrorParts::of(&error).encode_to_vec();
-    if parts.len() <= WIDEST {
-        status.metadata_mut().insert_bin(PARTS, MetadataValue::from_bytes(&parts));
-    }
+    set_error(&mut status, &error);
     status
 }
 

@@ -94,11 +94,13 @@ pub(crate) fn router(
                 .with_hint("give PEM files, the server's certificate first in its chain, and its own key")
         })?;
     }
-    Ok(server.add_service(health).add_service(InterceptedService::new(Direct(flight), known(shared.clone()))))
+    Ok(server
+        .add_service(health)
+        .add_service(InterceptedService::new(Direct(flight), authenticate(shared.clone()))))
 }
 
 /// Finds out who calls before any of the message is read: a stranger's could be large.
-fn known(shared: Arc<Shared>) -> impl FnMut(Request<()>) -> Result<Request<()>, Status> + Clone {
+fn authenticate(shared: Arc<Shared>) -> impl FnMut(Request<()>) -> Result<Request<()>, Status> + Clone {
     move |mut request| {
         let find = || shared.context(request.metadata(), request.remote_addr());
         // A password takes a while to be checked.
@@ -197,7 +199,7 @@ impl Drop for Counted {
         let (shared, peer) = (self.shared.clone(), self.peer);
         // Without a runtime the server ends, and with it all that is held.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            runtime.spawn_blocking(move || shared.left(peer));
+            runtime.spawn_blocking(move || shared.disconnect(peer));
         }
     }
 }

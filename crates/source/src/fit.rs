@@ -49,7 +49,7 @@ pub fn unsuited(item: &Item<'_>) -> Misfit {
         Item::Timestamp(..) => {
             "give \"<column>\" a time zone where the column's timestamps have one, or convert it to the column's type"
         }
-        Item::Instant(..) => {
+        Item::TimestampTz(..) => {
             "take the time zone off \"<column>\" (as UTC, say), or write it into a column whose timestamps have one"
         }
         _ => "convert \"<column>\" to the column's type, or write it into a column for it",

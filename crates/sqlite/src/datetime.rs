@@ -1,7 +1,7 @@
 //! Dates and times as SQLite's own functions take them (`sqlite.org/lang_datefunc.html`, section 2): ISO texts, Unix
 //! seconds, Julian day numbers.
 
-use longshore_values::calendar::{DAY, SECOND, push_date, push_time};
+use longshore_values::calendar::{DAY, SECOND, push_date, push_time_micros};
 
 /// The text of a day; `None` for one outside of the years 0 to 9999.
 pub(crate) fn date_text(days: i32) -> Option<String> {
@@ -18,7 +18,7 @@ pub(crate) fn timestamp_text(microseconds: i64) -> Option<String> {
 /// The text of a time of day.
 pub(crate) fn time_text(microseconds: i64) -> String {
     let mut text = String::with_capacity(15);
-    push_time(&mut text, microseconds);
+    push_time_micros(&mut text, microseconds);
     text
 }
 
@@ -29,7 +29,7 @@ pub(crate) fn push_timestamp(text: &mut String, microseconds: i64) -> bool {
         return false;
     }
     text.push(' ');
-    push_time(text, microseconds.rem_euclid(DAY));
+    push_time_micros(text, microseconds.rem_euclid(DAY));
     true
 }
 

@@ -83,7 +83,7 @@ pub fn encode(value: &Value, name: &str) -> Result<OwnedCell> {
         Value::Date(days) => in_years(date_text(*days), name)?,
         Value::Time(at, offset) => OwnedCell::Text(time_text(*at) + &offset.map(zone).unwrap_or_default()),
         Value::Timestamp(at) => in_years(timestamp_text(*at), name)?,
-        Value::Instant(at) => in_years(timestamp_text(*at).map(|text| text + "+00:00"), name)?,
+        Value::TimestampTz(at) => in_years(timestamp_text(*at).map(|text| text + "+00:00"), name)?,
         Value::Uuid(bytes) => OwnedCell::Text(uuid(bytes)),
         Value::Interval(..) => {
             return Err(no(name, "SQLite has no intervals", "bind a number of seconds, or text"));

@@ -1,10 +1,12 @@
 //! A chunk: one Arrow IPC file with one record batch, which never changes, and which of its rows are deleted.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
+use std::panic::{self, AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, Once, OnceLock};
 
 use arrow_array::{Array, ArrayRef, RecordBatch, new_null_array};
 use arrow_buffer::Buffer;
@@ -17,7 +19,6 @@ use longshore_core::{Error, Result, locked};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use crate::encoding::encoded;
-use crate::expected::caught;
 use crate::map;
 use crate::statistics::ColumnStatistics;
 
@@ -334,4 +335,27 @@ pub(crate) fn without_ids(schema: &Schema) -> SchemaRef {
         field.as_ref().clone().with_metadata(metadata)
     });
     Arc::new(Schema::new_with_metadata(fields.collect::<Vec<_>>(), schema.metadata().clone()))
+}
+
+thread_local! {
+    /// Whether a panic is an error, and not a word on the standard error.
+    static IS_EXPECTED: Cell<bool> = const { Cell::new(false) };
+}
+
+static HOOK: Once = Once::new();
+
+/// Does work that may panic, on what no check has found; `None` where it has.
+pub(crate) fn caught<T>(work: impl FnOnce() -> T) -> Option<T> {
+    HOOK.call_once(|| {
+        let otherwise = panic::take_hook();
+        panic::set_hook(Box::new(move |told| {
+            if !IS_EXPECTED.get() {
+                otherwise(told);
+            }
+        }));
+    });
+    let before = IS_EXPECTED.replace(true);
+    let done = catch_unwind(AssertUnwindSafe(work)).ok();
+    IS_EXPECTED.set(before);
+    done
 }

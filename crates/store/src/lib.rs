@@ -5,12 +5,11 @@
 //! all files have reached the disk. Nothing that a version names is ever changed: readers map its files and need no lock but
 //! one that keeps a vacuum from removing them.
 
+mod cache;
 mod catalogue;
 mod chunk;
 mod copied;
 mod encoding;
-mod expected;
-mod kept;
 mod key;
 mod loader;
 mod lock;

@@ -18,7 +18,7 @@ impl Store {
         drop(self.0.lock_table("", &longshore_core::Deadline::never())?);
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_micros());
         let until = i64::try_from(now.saturating_sub(older_than.into())).unwrap_or(i64::MAX);
-        self.0.kept.clear();
+        self.0.cache.clear();
         let forgetting = self.0.locks.forgetting()?;
         self.0.with(|catalogue| {
             let newest = catalogue.newest()?;

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 
 use longshore_core::{Deadline, Error, Kind, Process, Result, locked};
 
+use crate::cache::Cache;
 use crate::catalogue::{Catalogue, Change, fold};
-use crate::kept::Kept;
 use crate::lock::{Guard, Locks, refuse_network};
 use crate::transaction::{Snapshot, Transaction};
 
@@ -33,7 +33,7 @@ pub(crate) struct Shared {
     pub(crate) access: Access,
     pub(crate) locks: Locks,
     catalogue: Mutex<Catalogue>,
-    pub(crate) kept: Kept,
+    pub(crate) cache: Cache,
     /// Which has opened it.
     pub(crate) process: Process,
     /// After a commit of which it is not known whether the log has it: keeps the files that it names.
@@ -74,7 +74,7 @@ impl Store {
             access,
             locks: Locks::new(root),
             catalogue: Mutex::new(opened),
-            kept: Kept::default(),
+            cache: Cache::default(),
             process: Process::current(),
             broken: Mutex::new(None),
         }));

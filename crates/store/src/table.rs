@@ -11,10 +11,10 @@ use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
 use arrow_select::filter::filter_record_batch;
 use longshore_core::{Batches, Error, Result, Session};
 
+use crate::cache::Cache;
 use crate::catalogue::fold;
 use crate::chunk::{Chunk, ChunkFile, Mapped, field_id, without_ids};
 use crate::encoding::encoded_type;
-use crate::kept::Kept;
 use crate::predicate::Predicate;
 
 /// The column of a scan that says where each row is.
@@ -153,7 +153,7 @@ impl Table {
     }
 
     /// Maps what is wanted, but for what is kept. Afterwards, the files may be removed.
-    pub(crate) fn scan(&self, directory: &Path, kept: Option<&Kept>, wanted: &Wanted) -> Result<Scan> {
+    pub(crate) fn scan(&self, directory: &Path, cache: Option<&Cache>, wanted: &Wanted) -> Result<Scan> {
         let columns: Vec<usize> = match &wanted.columns {
             None => (0..self.schema.fields().len()).collect(),
             Some(names) => names.iter().map(|name| self.position(name)).collect::<Result<_>>()?,
@@ -173,8 +173,8 @@ impl Table {
             tests.push((predicate, self.schema.field(at), place));
         }
         let read = Arc::new(project(&read)?);
-        let open = |file: &ChunkFile| match kept {
-            Some(kept) => kept.open(directory, file),
+        let open = |file: &ChunkFile| match cache {
+            Some(cache) => cache.open(directory, file),
             None => Mapped::open(directory, file, wanted.form == Form::Writable).map(Arc::new),
         };
         let mut parts = Vec::new();

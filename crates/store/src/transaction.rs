@@ -136,20 +136,21 @@ impl Transaction {
         if !self.is_newest {
             return Ok(look_up()?.map(Arc::new));
         }
-        let kept = &self.shared.kept;
-        kept.follow(self.version, || self.shared.with(|catalogue| catalogue.names_of_files(self.version)))?;
-        kept.table(self.version, folded, look_up)
+        let cache = &self.shared.cache;
+        cache
+            .follow(self.version, || self.shared.with(|catalogue| catalogue.names_of_files(self.version)))?;
+        cache.table(self.version, folded, look_up)
     }
 
-    fn known(&mut self, name: &str) -> Result<Arc<Table>> {
+    fn existing(&mut self, name: &str) -> Result<Arc<Table>> {
         self.table(name)?.ok_or_else(|| missing(name))
     }
 
     /// The rows of a table.
     pub fn scan(&mut self, name: &str, wanted: &Wanted) -> Result<Scan> {
-        let table = self.known(name)?;
-        let kept = (wanted.form == Form::Encoded && self.is_newest).then_some(&self.shared.kept);
-        table.scan(self.shared.data(), kept, wanted)
+        let table = self.existing(name)?;
+        let cache = (wanted.form == Form::Encoded && self.is_newest).then_some(&self.shared.cache);
+        table.scan(self.shared.data(), cache, wanted)
     }
 
     /// A scanner of a table, on any thread; `None` where there is none.
@@ -160,7 +161,7 @@ impl Transaction {
 
     /// The paths of a table's files, which hold its rows and columns and no others.
     pub fn files(&mut self, name: &str) -> Result<Vec<std::path::PathBuf>> {
-        let table = self.known(name)?;
+        let table = self.existing(name)?;
         let held = if table.files().any(|(_, is_whole)| !is_whole) {
             "deleted rows"
         } else if table.files_are_current(self.shared.data())? {
@@ -200,7 +201,7 @@ impl Transaction {
 
     pub(crate) fn edited(&mut self, name: &str) -> Result<Table> {
         self.lock(name)?;
-        Ok(self.known(name)?.as_ref().clone())
+        Ok(self.existing(name)?.as_ref().clone())
     }
 
     fn refuse_known(&mut self, name: &str, hint: &str) -> Result<()> {

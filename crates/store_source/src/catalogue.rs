@@ -55,7 +55,7 @@ pub(crate) fn answer(query: &Query, transaction: &mut Transaction) -> Result<Opt
         "tables" => {
             (of(&["table_type"]), of_tables(transaction, |table| vec![place(table.name(), [Some("table")])])?)
         }
-        "found" => (vec!["found"], found(query, transaction)?),
+        "found" => (vec!["found"], find(query, transaction)?),
         "columns" => (of(&COLUMN), of_tables(transaction, columns)?),
         "constraints" => (of(&CONSTRAINT), of_tables(transaction, constraints)?),
         "statistics" => (
@@ -82,7 +82,7 @@ fn of_tables(
     Ok(found)
 }
 
-fn found(query: &Query, transaction: &mut Transaction) -> Result<Vec<Row>> {
+fn find(query: &Query, transaction: &mut Transaction) -> Result<Vec<Row>> {
     let Params::Positional(values) = &query.params else { return Ok(Vec::new()) };
     let [schema, Value::Text(name)] = values.as_slice() else { return Ok(Vec::new()) };
     let is_here = match schema {

@@ -51,7 +51,7 @@ impl Conformed {
     pub(crate) fn batch(&mut self, batch: &RecordBatch) -> Result<RecordBatch> {
         let mut columns = Vec::with_capacity(batch.num_columns());
         for (column, field) in batch.columns().iter().zip(self.schema.fields()) {
-            columns.push(made(column, field.data_type()).map_err(|row| {
+            columns.push(convert(column, field.data_type()).map_err(|row| {
                 let message = format!("a value of {} does not fit {}", column.data_type(), field.data_type());
                 Error::data(message).with_hint("cast the rows' column, or replace the table").at(Place {
                     column: Some(field.name().clone()),
@@ -94,12 +94,12 @@ fn is_made(from: &DataType, to: &DataType) -> bool {
 }
 
 /// A column in another type of its family; the row of a value that does not fit.
-fn made(column: &ArrayRef, to: &DataType) -> Result<ArrayRef, usize> {
+fn convert(column: &ArrayRef, to: &DataType) -> Result<ArrayRef, usize> {
     if column.data_type() == to {
         return Ok(column.clone());
     }
     if let Some(labels) = column.as_any_dictionary_opt() {
-        return made(&take(labels.values(), labels.keys(), None).map_err(|_| 0_usize)?, to);
+        return convert(&take(labels.values(), labels.keys(), None).map_err(|_| 0_usize)?, to);
     }
     Ok(match family(to) {
         Some(Family::Text) => text(column, to),
@@ -243,7 +243,7 @@ mod tests {
     fn to(column: impl Array + 'static, kind: &DataType) -> Result<ArrayRef, usize> {
         let column: ArrayRef = Arc::new(column);
         assert!(is_made(column.data_type(), kind));
-        made(&column, kind)
+        convert(&column, kind)
     }
 
     #[test]

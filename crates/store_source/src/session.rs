@@ -43,7 +43,7 @@ impl StoreSession {
     }
 
     /// Begins a transaction, every wait of which looks at the deadline.
-    pub(crate) fn begun(&self) -> Result<Transaction> {
+    pub(crate) fn new_transaction(&self) -> Result<Transaction> {
         let mut transaction = self.store.begin(self.settings.snapshot)?;
         self.tell_deadline(&mut transaction);
         Ok(transaction)
@@ -65,7 +65,7 @@ impl StoreSession {
             self.open = Some(transaction);
             return done;
         }
-        let mut transaction = self.begun()?;
+        let mut transaction = self.new_transaction()?;
         let done = work(&mut transaction)?;
         transaction.commit()?;
         Ok(done)
@@ -99,7 +99,7 @@ impl StoreSession {
         query: &Query,
         rows: usize,
     ) -> Result<(EngineRows, Option<Transaction>)> {
-        let mut own = if self.open.is_none() { Some(self.begun()?) } else { None };
+        let mut own = if self.open.is_none() { Some(self.new_transaction()?) } else { None };
         if let Some(transaction) = own.as_mut().or(self.open.as_mut()) {
             engine.show(transaction)?;
         }
@@ -222,7 +222,7 @@ impl Session for StoreSession {
     }
 
     fn begin(&mut self) -> Result<()> {
-        self.open = Some(self.begun()?);
+        self.open = Some(self.new_transaction()?);
         Ok(())
     }
 

@@ -32,7 +32,7 @@ impl StoreSink {
     pub(crate) fn begin(mut session: Box<StoreSession>, load: &Load) -> Result<Self, Failed> {
         let owned = session.open.take();
         let is_own = owned.is_none();
-        let mut transaction = match owned.map_or_else(|| session.begun(), Ok) {
+        let mut transaction = match owned.map_or_else(|| session.new_transaction(), Ok) {
             Ok(transaction) => transaction,
             Err(error) => return Err(Failed { error, session: Some(session) }),
         };

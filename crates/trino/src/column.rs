@@ -99,7 +99,7 @@ impl Column {
             Kind::Date => Data::Date(PrimitiveBuilder::new()),
             Kind::Time(unit) => Data::Time(PrimitiveBuilder::new(), *unit, temporal::time),
             Kind::Timestamp(unit) => Data::Time(PrimitiveBuilder::new(), *unit, temporal::timestamp),
-            Kind::Instant(unit) => Data::Time(PrimitiveBuilder::new(), *unit, temporal::instant),
+            Kind::TimestampTz(unit) => Data::Time(PrimitiveBuilder::new(), *unit, temporal::timestamp_tz),
             Kind::DayToSecond => Data::Interval(PrimitiveBuilder::new(), temporal::day_to_second),
             Kind::YearToMonth => Data::Interval(PrimitiveBuilder::new(), temporal::year_to_month),
             Kind::List(item) => Data::List {

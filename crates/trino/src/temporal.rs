@@ -23,8 +23,8 @@ pub(crate) fn date(text: &str) -> Result<i32, Misfit> {
 
 /// `10:00:00.123456` in `unit`.
 pub(crate) fn time(text: &str, unit: TimeUnit) -> Result<i64, Misfit> {
-    let (clock, fraction) = text.split_once('.').unwrap_or((text, ""));
-    let mut parts = clock.split(':').map(two_digits);
+    let (time_text, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let mut parts = time_text.split(':').map(two_digits);
     let (Some(Some(hour)), Some(Some(minute)), Some(Some(second)), None) =
         (parts.next(), parts.next(), parts.next(), parts.next())
     else {
@@ -60,9 +60,9 @@ fn fraction_of(digits: &str, per_second: i64) -> Result<i64, Misfit> {
 
 /// `2020-01-01 10:00:00.123` in `unit`.
 pub(crate) fn timestamp(text: &str, unit: TimeUnit) -> Result<i64, Misfit> {
-    let (day, clock) = text.split_once(' ').ok_or(Misfit::Broken)?;
+    let (day, time_text) = text.split_once(' ').ok_or(Misfit::Broken)?;
     let days = i64::from(date(day)?);
-    let time = time(clock, unit)?;
+    let time = time(time_text, unit)?;
     let midnight = days.checked_mul(DAY_SECONDS * per_second(unit));
     // Before 1970 the first nanoseconds fit only together with the time of day.
     match midnight {
@@ -75,7 +75,7 @@ pub(crate) fn timestamp(text: &str, unit: TimeUnit) -> Result<i64, Misfit> {
 }
 
 /// `2020-01-01 10:00:00.123 UTC` in `unit`; a zone with a name has no offset in the text.
-pub(crate) fn instant(text: &str, unit: TimeUnit) -> Result<i64, Misfit> {
+pub(crate) fn timestamp_tz(text: &str, unit: TimeUnit) -> Result<i64, Misfit> {
     let (local, zone) = text.rsplit_once(' ').ok_or(Misfit::Broken)?;
     let local = timestamp(local, unit)?;
     let seconds = offset(zone).ok_or(Misfit::Zone)?;
@@ -98,9 +98,9 @@ fn offset(zone: &str) -> Option<i64> {
 /// `-1 02:03:04.005`: days and the time that is left, of one sign.
 pub(crate) fn day_to_second(text: &str) -> Result<IntervalMonthDayNano, Misfit> {
     let (sign, rest) = text.strip_prefix('-').map_or((1, text), |rest| (-1, rest));
-    let (days, clock) = rest.split_once(' ').ok_or(Misfit::Broken)?;
+    let (days, time_text) = rest.split_once(' ').ok_or(Misfit::Broken)?;
     let days: i32 = days.parse().map_err(|_| Misfit::Broken)?;
-    let nanoseconds = time(clock, TimeUnit::Nanosecond)?;
+    let nanoseconds = time(time_text, TimeUnit::Nanosecond)?;
     Ok(IntervalMonthDayNano::new(0, sign * days, i64::from(sign) * nanoseconds))
 }
 
@@ -132,10 +132,10 @@ mod tests {
             Err(Misfit::Range)
         ));
         assert_eq!(timestamp("1969-12-31 23:59:59.5", TimeUnit::Microsecond).ok(), Some(-500_000));
-        assert_eq!(instant("1970-01-01 02:00:00 +02:00", TimeUnit::Microsecond).ok(), Some(0));
-        assert_eq!(instant("1970-01-01 00:00:00.000 UTC", TimeUnit::Microsecond).ok(), Some(0));
+        assert_eq!(timestamp_tz("1970-01-01 02:00:00 +02:00", TimeUnit::Microsecond).ok(), Some(0));
+        assert_eq!(timestamp_tz("1970-01-01 00:00:00.000 UTC", TimeUnit::Microsecond).ok(), Some(0));
         assert!(matches!(
-            instant("2020-10-25 02:30:00 Europe/Berlin", TimeUnit::Microsecond),
+            timestamp_tz("2020-10-25 02:30:00 Europe/Berlin", TimeUnit::Microsecond),
             Err(Misfit::Zone)
         ));
         assert!(matches!(date("+12020-01-01"), Err(Misfit::Range)));

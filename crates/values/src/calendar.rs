@@ -51,7 +51,7 @@ pub fn timestamp_text(microseconds: i64) -> String {
     }
     let (year, month, day) = civil_from_days(microseconds.div_euclid(DAY));
     let _ = write!(text, "{year:04}-{month:02}-{day:02} ");
-    push_clock(&mut text, microseconds.rem_euclid(DAY), TimeUnit::Microsecond);
+    push_time(&mut text, microseconds.rem_euclid(DAY), TimeUnit::Microsecond);
     text
 }
 
@@ -69,7 +69,7 @@ pub fn push_date(text: &mut String, days: i64) -> bool {
 }
 
 /// Writes a time of day in microseconds, with six digits of a fraction where there is one.
-pub fn push_time(text: &mut String, microseconds: i64) {
+pub fn push_time_micros(text: &mut String, microseconds: i64) {
     let (seconds, fraction) = (microseconds / SECOND, microseconds % SECOND);
     push_seconds(text, seconds);
     if fraction != 0 {
@@ -80,7 +80,7 @@ pub fn push_time(text: &mut String, microseconds: i64) {
 }
 
 /// Writes `HH:MM:SS`, with as many digits of the second's fraction as there are. Hours may be beyond 24.
-pub fn push_clock(text: &mut String, value: i64, unit: TimeUnit) {
+pub fn push_time(text: &mut String, value: i64, unit: TimeUnit) {
     let per_second = per_second(unit);
     push_seconds(text, value.div_euclid(per_second));
     let (mut fraction, mut places) = (value.rem_euclid(per_second), per_second.ilog10() as usize);
@@ -102,7 +102,7 @@ pub fn push_timestamp(text: &mut String, value: i64, unit: TimeUnit) -> bool {
         return false;
     }
     text.push(' ');
-    push_clock(text, value.rem_euclid(per_day), unit);
+    push_time(text, value.rem_euclid(per_day), unit);
     true
 }
 
@@ -170,7 +170,7 @@ pub fn parse_time(text: &str) -> Option<i64> {
     if text.strip_prefix("24:00").is_some_and(|rest| matches!(rest, "" | ":00")) {
         return Some(DAY);
     }
-    clock(text.as_bytes()).filter(|(_, zone)| zone.is_none()).map(|(time, _)| time)
+    time_and_offset(text.as_bytes()).filter(|(_, zone)| zone.is_none()).map(|(time, _)| time)
 }
 
 /// `[+-]H..H:MM:SS[.ffffff]` in microseconds, hours without a bound.
@@ -228,7 +228,7 @@ pub fn date(text: &[u8]) -> Option<i32> {
 }
 
 /// `YYYY-MM-DD HH:MM:SS`, or with six digits of a fraction that is not zero: the one such text of this timestamp, which
-/// [`push_date`] and [`push_time`] write.
+/// [`push_date`] and [`push_time_micros`] write.
 #[inline]
 #[must_use]
 pub fn timestamp(text: &[u8]) -> Option<i64> {
@@ -237,12 +237,12 @@ pub fn timestamp(text: &[u8]) -> Option<i64> {
     Some(i64::from(date(day)?) * DAY + self::time(time)?)
 }
 
-/// `HH:MM:SS`, or with six digits of a fraction that is not zero: the one such text, which [`push_time`] writes.
+/// `HH:MM:SS`, or with six digits of a fraction that is not zero: the one such text, which [`push_time_micros`] writes.
 #[inline]
 #[must_use]
 pub fn time(text: &[u8]) -> Option<i64> {
-    let (clock, fraction) = text.split_at_checked(8)?;
-    let whole = seconds(clock)? * SECOND;
+    let (time, fraction) = text.split_at_checked(8)?;
+    let whole = seconds(time)? * SECOND;
     match fraction {
         [] => Some(whole),
         [b'.', digits @ ..] if digits.len() == 6 => {
@@ -257,7 +257,7 @@ pub fn time(text: &[u8]) -> Option<i64> {
 #[must_use]
 pub fn parse(text: &[u8]) -> Option<Temporal> {
     let Some((day, rest)) = text.split_at_checked(10).filter(|(day, _)| day[4] == b'-') else {
-        return match clock(text)? {
+        return match time_and_offset(text)? {
             (time, None) => Some(Temporal::Time(time)),
             _ => None,
         };
@@ -266,7 +266,7 @@ pub fn parse(text: &[u8]) -> Option<Temporal> {
     if rest.is_empty() {
         return Some(Temporal::Date(days));
     }
-    let (time, offset) = clock(rest.strip_prefix(b" ").or_else(|| rest.strip_prefix(b"T"))?)?;
+    let (time, offset) = time_and_offset(rest.strip_prefix(b" ").or_else(|| rest.strip_prefix(b"T"))?)?;
     let local = i64::from(days) * DAY + time;
     Some(match offset {
         None => Temporal::Timestamp(local),
@@ -275,7 +275,7 @@ pub fn parse(text: &[u8]) -> Option<Temporal> {
 }
 
 /// `HH:MM[:SS[.ffffff]]`, and minutes east of UTC where the text has a zone.
-fn clock(text: &[u8]) -> Option<(i64, Option<i64>)> {
+fn time_and_offset(text: &[u8]) -> Option<(i64, Option<i64>)> {
     let (time, zone) = zone(text);
     let offset = match zone {
         Zone::None => None,
@@ -329,8 +329,8 @@ fn zone(text: &[u8]) -> (&[u8], Zone) {
 
 /// The seconds of `HH:MM:SS`.
 #[inline]
-fn seconds(clock: &[u8]) -> Option<i64> {
-    let &[h1, h2, b':', m1, m2, b':', s1, s2] = clock else { return None };
+fn seconds(time: &[u8]) -> Option<i64> {
+    let &[h1, h2, b':', m1, m2, b':', s1, s2] = time else { return None };
     let (hours, minutes, seconds) = (two(h1, h2)?, two(m1, m2)?, two(s1, s2)?);
     (hours < 24 && minutes < 60 && seconds < 60).then_some((hours * 60 + minutes) * 60 + seconds)
 }
@@ -393,7 +393,7 @@ mod tests {
             let mut written = String::new();
             assert!(push_date(&mut written, at.div_euclid(DAY)));
             written.push(' ');
-            push_time(&mut written, at.rem_euclid(DAY));
+            push_time_micros(&mut written, at.rem_euclid(DAY));
             assert_eq!(written, text);
         }
         for other in ["2024-02-30", "2024-13-01", "2024-00-01", "2024-1-1", "+024-01-01", "2023-02-29"] {

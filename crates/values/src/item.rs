@@ -6,7 +6,7 @@ use arrow_array::{ArrayRef, StructArray};
 use arrow_buffer::i256;
 use arrow_schema::TimeUnit;
 
-use crate::calendar::{push_clock, push_date, push_timestamp};
+use crate::calendar::{push_date, push_time, push_timestamp};
 
 /// A value of an Arrow array, in the fewest forms that keep it whole.
 #[derive(Clone, Debug)]
@@ -40,7 +40,7 @@ pub enum Item<'a> {
     /// Time since 1970-01-01 00:00, without a zone.
     Timestamp(i64, TimeUnit),
     /// Time since 1970-01-01 00:00 UTC.
-    Instant(i64, TimeUnit),
+    TimestampTz(i64, TimeUnit),
     /// A span of time.
     Duration(i64, TimeUnit),
     /// A span of months, days and nanoseconds.
@@ -182,12 +182,12 @@ impl Item<'_> {
                     return format!("the day {days} from 1970-01-01");
                 }
             }
-            Self::Time(value, unit) => push_clock(&mut text, *value, *unit),
-            Self::Timestamp(value, unit) | Self::Instant(value, unit) => {
+            Self::Time(value, unit) => push_time(&mut text, *value, *unit),
+            Self::Timestamp(value, unit) | Self::TimestampTz(value, unit) => {
                 if !push_timestamp(&mut text, *value, *unit) {
                     return format!("the timestamp {value}{unit:?} since 1970-01-01");
                 }
-                if matches!(self, Self::Instant(..)) {
+                if matches!(self, Self::TimestampTz(..)) {
                     text.push_str(" UTC");
                 }
             }

@@ -74,7 +74,7 @@ enum Values<'a> {
     Time32(&'a [i32], TimeUnit),
     Time64(&'a [i64], TimeUnit),
     Timestamp(&'a [i64], TimeUnit),
-    Instant(&'a [i64], TimeUnit),
+    TimestampTz(&'a [i64], TimeUnit),
     Duration(&'a [i64], TimeUnit),
     Months(&'a [i32]),
     DayTime(&'a [arrow_buffer::IntervalDayTime]),
@@ -158,7 +158,7 @@ impl<'a> Items<'a> {
             Values::Time32(values, unit) => Item::Time(values[row].into(), *unit),
             Values::Time64(values, unit) => Item::Time(values[row], *unit),
             Values::Timestamp(values, unit) => Item::Timestamp(values[row], *unit),
-            Values::Instant(values, unit) => Item::Instant(values[row], *unit),
+            Values::TimestampTz(values, unit) => Item::TimestampTz(values[row], *unit),
             Values::Duration(values, unit) => Item::Duration(values[row], *unit),
             Values::Months(values) => Item::Interval(values[row], 0, 0),
             Values::DayTime(values) => {
@@ -230,7 +230,7 @@ fn values(array: &ArrayRef, is_uuid: bool) -> Result<Values<'_>> {
         }
         DataType::Time64(unit) => Values::Time64(of!(Time64NanosecondType), *unit),
         DataType::Timestamp(unit, None) => Values::Timestamp(timestamps(array, *unit), *unit),
-        DataType::Timestamp(unit, Some(_)) => Values::Instant(timestamps(array, *unit), *unit),
+        DataType::Timestamp(unit, Some(_)) => Values::TimestampTz(timestamps(array, *unit), *unit),
         DataType::Duration(unit) => Values::Duration(spans(array, *unit), *unit),
         DataType::Interval(IntervalUnit::YearMonth) => Values::Months(of!(IntervalYearMonthType)),
         DataType::Interval(IntervalUnit::DayTime) => Values::DayTime(of!(IntervalDayTimeType)),

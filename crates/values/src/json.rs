@@ -8,7 +8,7 @@ use longshore_core::EXTENSION;
 use serde_json::{Map, Number, Value};
 
 use crate::{
-    Item, Items, Misfit, microseconds, push_clock, push_date, push_number, push_period, push_timestamp, uuid,
+    Item, Items, Misfit, microseconds, push_date, push_number, push_period, push_time, push_timestamp, uuid,
 };
 
 const DAY: i64 = 86_400_000_000;
@@ -35,11 +35,11 @@ fn document(item: &Item<'_>, field: &Field) -> Result<Value, Misfit> {
         Item::Date(days) => temporal(|text| push_date(text, i64::from(*days)))?,
         Item::Time(value, unit) => temporal(|text| {
             let is_of_a_day = microseconds(*value, *unit).is_none_or(|at| (0..=DAY).contains(&at));
-            push_clock(text, *value, *unit);
+            push_time(text, *value, *unit);
             is_of_a_day
         })?,
         Item::Timestamp(value, unit) => temporal(|text| push_timestamp(text, *value, *unit))?,
-        Item::Instant(value, unit) => temporal(|text| {
+        Item::TimestampTz(value, unit) => temporal(|text| {
             let is_written = push_timestamp(text, *value, *unit);
             text.push('Z');
             is_written

@@ -21,7 +21,7 @@ pub mod text;
 
 pub use assembly::{Assembly, ReadColumn};
 pub use bytes::{Derived, Fixed, Plain, bytes, large_bytes, large_text, strings, text};
-pub use calendar::{push_clock, push_date, push_timestamp};
+pub use calendar::{push_date, push_time, push_timestamp};
 pub use cell::{Cells, Span, Spans};
 pub use decoder::{CellFault, Decoder, Misfit};
 pub use fault::Fault;

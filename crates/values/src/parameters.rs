@@ -61,7 +61,7 @@ fn value(item: &Item<'_>, field: &Field) -> Result<Value> {
         Item::Date(days) => Value::Date(*days),
         Item::Time(time, unit) => Value::Time(whole(*time, *unit)?, None),
         Item::Timestamp(time, unit) => Value::Timestamp(whole(*time, *unit)?),
-        Item::Instant(time, unit) => Value::Instant(whole(*time, *unit)?),
+        Item::TimestampTz(time, unit) => Value::TimestampTz(whole(*time, *unit)?),
         Item::Duration(time, unit) => Value::Interval(0, 0, whole(*time, *unit)?),
         Item::Interval(months, days, time) => {
             Value::Interval(*months, *days, whole(*time, TimeUnit::Nanosecond)?)

@@ -1,6 +1,7 @@
 //! Text cells, read as the number or the time that is wanted. What a text says that the type cannot hold is a fault,
 //! never rounded.
 
+use arrow_array::ArrayRef;
 use arrow_array::types::{
     ArrowPrimitiveType, Decimal128Type, Decimal256Type, DurationMicrosecondType, DurationMillisecondType,
     DurationNanosecondType, DurationSecondType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
@@ -9,13 +10,13 @@ use arrow_array::types::{
     UInt32Type, UInt64Type,
 };
 use arrow_schema::{DataType, TimeUnit};
-use longshore_core::Unrepresentable;
+use longshore_core::{Kind, Unrepresentable};
 
-use crate::calendar::{push_clock, timestamp_text};
+use crate::calendar::{push_time, timestamp_text};
 use crate::decimal::DecimalType;
 use crate::policies::out_of_range;
-use crate::primitive::Primitive;
-use crate::{Decoder, Losses, Misfit, decimal};
+use crate::primitive::{Primitive, fault};
+use crate::{CellFault, Cells, Decoder, Losses, Misfit, Span, decimal};
 
 /// The cell as text, and a fault that says what was wanted of it.
 pub fn utf8(cell: &[u8]) -> Result<&str, Misfit> {
@@ -257,21 +258,21 @@ where
         }
         DataType::Duration(TimeUnit::Millisecond) => {
             Primitive::<DurationMillisecondType, _>::boxed(as_is, move |cell| {
-                whole(read(cell)?, 1000, clock_text)
+                whole(read(cell)?, 1000, time_text)
             })
         }
         DataType::Duration(TimeUnit::Second) => {
             Primitive::<DurationSecondType, _>::boxed(as_is, move |cell| {
-                whole(read(cell)?, 1_000_000, clock_text)
+                whole(read(cell)?, 1_000_000, time_text)
             })
         }
         _ => return None,
     })
 }
 
-fn clock_text(microseconds: i64) -> String {
+fn time_text(microseconds: i64) -> String {
     let mut text = if microseconds < 0 { "-" } else { "" }.to_owned();
-    push_clock(&mut text, microseconds.saturating_abs(), TimeUnit::Microsecond);
+    push_time(&mut text, microseconds.saturating_abs(), TimeUnit::Microsecond);
     text
 }
 
@@ -296,6 +297,54 @@ fn whole(microseconds: i64, unit: i64, shown: fn(i64) -> String) -> Result<i64, 
         format!("{} has a finer fraction than the wanted type", shown(microseconds)),
         "ask for microseconds, such as schema={\"<column>\": \"timestamp[us]\"}",
     ))
+}
+
+/// A decoder that reads text, over cells in another form, each of which `render` appends as text.
+pub struct Rendered<F> {
+    render: F,
+    inner: Box<dyn Decoder>,
+    text: Vec<u8>,
+    spans: Vec<Span>,
+}
+
+impl<F: Fn(&[u8], &mut Vec<u8>) -> Result<(), Misfit> + Send + 'static> Rendered<F> {
+    /// `inner` over what `render` appends.
+    pub fn boxed(render: F, inner: Box<dyn Decoder>) -> Box<dyn Decoder> {
+        Box::new(Self { render, inner, text: Vec::new(), spans: Vec::new() })
+    }
+}
+
+impl<F: Fn(&[u8], &mut Vec<u8>) -> Result<(), Misfit> + Send> Decoder for Rendered<F> {
+    fn decode(&mut self, cells: Cells<'_>) -> Result<(), CellFault> {
+        self.text.clear();
+        self.spans.clear();
+        for (row, cell) in cells.iter().enumerate() {
+            let Some(cell) = cell else {
+                self.spans.push(Span::NULL);
+                continue;
+            };
+            let start = self.text.len();
+            let rendered = (self.render)(cell, &mut self.text);
+            if let Some(fault) = rendered.err().and_then(|misfit| fault(row, misfit)) {
+                return Err(fault);
+            }
+            let [from, to] = [start, self.text.len()].map(u32::try_from);
+            let (Ok(from), Ok(to)) = (from, to) else {
+                let what = "the texts of a chunk of rows are more than 4 GiB".into();
+                return Err(CellFault { row, what, hint: None, kind: Kind::Data });
+            };
+            self.spans.push(Span::new(from, to - from));
+        }
+        self.inner.decode(Cells::new(&self.text, &self.spans, cells.any_null()))
+    }
+
+    fn finish(&mut self) -> ArrayRef {
+        self.inner.finish()
+    }
+
+    fn size(&self) -> usize {
+        self.inner.size()
+    }
 }
 
 #[cfg(test)]

@@ -6,11 +6,10 @@ mod reserve;
 mod room;
 mod shared;
 mod system;
-mod trim;
 
 pub use budget::{Budget, MemoryLimit, rows_size};
+pub use pages::Trim;
 pub use reserve::{Reserving, begin, ease};
 pub use room::{NoRoom, make_room, room_for, room_for_thread, spawn, spawn_scoped, zeros};
 pub use shared::SharedMemory;
 pub use system::{Free, free};
-pub use trim::Trim;

@@ -164,7 +164,7 @@ mod tests {
         move |path| files.iter().find(|(name, _)| Path::new(name) == path).map(|(_, text)| (*text).to_owned())
     }
 
-    fn found(given: &[(&str, &str)]) -> Option<Free> {
+    fn left_of(given: &[(&str, &str)]) -> Option<Free> {
         least(&levels(files(given)), files(given))
     }
 
@@ -175,20 +175,20 @@ mod tests {
         let unlimited = limits("unlimited", "unlimited");
         let given =
             [("/proc/meminfo", meminfo), ("/proc/self/limits", &unlimited), ("/proc/self/status", STATUS)];
-        assert_eq!(found(&given), Some(Free { bytes: 724 << 10, of: "the machine" }));
-        assert_eq!(found(&[]), None);
+        assert_eq!(left_of(&given), Some(Free { bytes: 724 << 10, of: "the machine" }));
+        assert_eq!(left_of(&[]), None);
     }
 
     #[test]
     fn the_limits_of_the_process_leave_what_it_has_not_taken() {
         let both = limits("1024000000", "307200001");
         let given = [("/proc/self/limits", both.as_str()), ("/proc/self/status", STATUS)];
-        assert_eq!(found(&given), Some(Free { bytes: 1, of: "the limit on data (ulimit -d)" }));
+        assert_eq!(left_of(&given), Some(Free { bytes: 1, of: "the limit on data (ulimit -d)" }));
         let one = limits("1024000000", "unlimited");
         let given = [("/proc/self/limits", one.as_str()), ("/proc/self/status", STATUS)];
         let left =
             Free { bytes: 1_024_000_000 - 900_000 * 1024, of: "the limit on address space (ulimit -v)" };
-        assert_eq!(found(&given), Some(left));
+        assert_eq!(left_of(&given), Some(left));
     }
 
     #[test]
@@ -209,7 +209,7 @@ mod tests {
                 "anon 500\nfile 400\ninactive_file 300\nactive_file 30\nslab_reclaimable 20\n",
             ),
         ];
-        assert_eq!(found(&given), Some(Free { bytes: 450, of: "the cgroup" }));
+        assert_eq!(left_of(&given), Some(Free { bytes: 450, of: "the cgroup" }));
     }
 
     #[test]
@@ -231,7 +231,7 @@ mod tests {
                 "cache 9\ntotal_inactive_file 100000000\ntotal_active_file 0\n",
             ),
         ];
-        assert_eq!(found(&given), Some(Free { bytes: 136_870_912, of: "the cgroup" }));
+        assert_eq!(left_of(&given), Some(Free { bytes: 136_870_912, of: "the cgroup" }));
     }
 
     #[test]

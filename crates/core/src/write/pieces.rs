@@ -91,13 +91,13 @@ impl<I: Iterator<Item = Result<RecordBatch>>> Iterator for Pieces<'_, I> {
 
 /// Where the rows that one session has written lie in the data: pieces of it, in the order in which they came.
 #[derive(Debug, Default)]
-pub(super) struct Origins {
+pub(super) struct RowNumbers {
     /// Each piece's first row, as the session counts and as the data does.
     starts: Vec<(u64, u64)>,
     rows: u64,
 }
 
-impl Origins {
+impl RowNumbers {
     /// The next `rows` that the session writes are those from `first` on.
     pub(super) fn add(&mut self, first: u64, rows: u64) {
         let follows = self.starts.last().is_some_and(|(own, data)| data + (self.rows - own) == first);
@@ -165,19 +165,19 @@ mod tests {
 
     #[test]
     fn rows_have_the_number_that_they_have_in_the_data() {
-        let mut origins = Origins::default();
+        let mut numbers = RowNumbers::default();
         for (first, rows) in [(10, 5), (15, 5), (40, 1), (50, 2)] {
-            origins.add(first, rows);
+            numbers.add(first, rows);
         }
-        assert_eq!(origins.starts.len(), 3);
+        assert_eq!(numbers.starts.len(), 3);
         let restored = |row| {
             let error = Error::data("odd").at(Place { row: Some(row), ..Place::default() });
-            let error = origins.restore(error.with_detail(format!("COPY t, line {}: x", row + 1)), "t");
+            let error = numbers.restore(error.with_detail(format!("COPY t, line {}: x", row + 1)), "t");
             let row = error.place().row?;
             assert_eq!(error.detail(), Some(format!("COPY t, line {}: x", row + 1).as_str()));
             Some(row)
         };
         assert_eq!([0, 9, 10, 11, 12].map(restored), [10, 19, 40, 50, 51].map(Some));
-        assert_eq!(origins.restore(Error::data("nowhere"), "t").place().row, None);
+        assert_eq!(numbers.restore(Error::data("nowhere"), "t").place().row, None);
     }
 }

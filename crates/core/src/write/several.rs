@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use arrow_array::{Int64Array, RecordBatch};
 use arrow_schema::Schema;
 
-use super::pieces::{Origins, Piece, Pieces};
+use super::pieces::{Piece, Pieces, RowNumbers};
 use super::queue::{Queue, Waiting};
 use super::{Load, Sink, Stage, Written};
 use crate::memory::spawn_scoped;
@@ -186,22 +186,22 @@ impl Workers<'_> {
         };
         let mut sink = loading(session)?.write(&self.load)?;
         self.queue.add_ready();
-        let mut origins = Origins::default();
-        let ended = match self.pour(sink.as_mut(), &mut origins) {
+        let mut numbers = RowNumbers::default();
+        let ended = match self.pour(sink.as_mut(), &mut numbers) {
             Ok(()) => sink.commit(),
             Err(error) => Err(Failed { error, session: sink.abort() }),
         };
         match ended {
             Ok(Written { session, .. }) => Ok(session),
             Err(Failed { error, session }) => {
-                Err(Failed { error: origins.restore(error, &self.load.table.table), session })
+                Err(Failed { error: numbers.restore(error, &self.load.table.table), session })
             }
         }
     }
 
-    fn pour(&self, sink: &mut dyn Sink, origins: &mut Origins) -> Result<()> {
+    fn pour(&self, sink: &mut dyn Sink, numbers: &mut RowNumbers) -> Result<()> {
         while let Some(piece) = self.queue.take()? {
-            origins.add(piece.first, piece.batch.num_rows() as u64);
+            numbers.add(piece.first, piece.batch.num_rows() as u64);
             sink.push(&self.numbered(&piece)?)?;
             piece.count(&self.load.meter);
         }

@@ -111,7 +111,7 @@ impl Endpoint {
                 }
             };
             match client.get(ticket, deadline)? {
-                Ok(stream) => return Self::begun(client, stream, at, deadline),
+                Ok(stream) => return Self::begin(client, stream, at, deadline),
                 Err(status) if status.code() == Code::Unavailable || !client.link.is_open() => {
                     unreached.push(client.failure(&status));
                 }
@@ -121,7 +121,7 @@ impl Endpoint {
         Err(nowhere(at, unreached))
     }
 
-    fn begun(client: Client, stream: Messages, at: usize, deadline: &Deadline) -> Result<Self> {
+    fn begin(client: Client, stream: Messages, at: usize, deadline: &Deadline) -> Result<Self> {
         let schema = Arc::new(Schema::empty());
         let mut endpoint = Self { stream, decoder: Decoder::default(), client, schema };
         loop {

@@ -22,9 +22,8 @@ use longshore_values::Fault;
 use pyo3::exceptions::{PyArithmeticError, PyMemoryError, PyRecursionError, PyValueError};
 use pyo3::prelude::*;
 
-use crate::column::Column;
+use crate::column::{Column, Mask};
 use crate::columns::Accumulator;
-use crate::mask::Mask;
 use crate::memory::object_array;
 use crate::numbers::mask_array;
 use crate::shape::{is_json, is_text};
@@ -63,7 +62,7 @@ impl Objects {
 impl Accumulator for Objects {
     fn absorb(&mut self, array: &dyn Array) -> Result<(), Fault> {
         make_room(&mut self.values, array.len())?;
-        Python::try_attach(|py| made(py, || self.maker.make(py, array, &mut self.values)))
+        Python::try_attach(|py| catch(py, || self.maker.make(py, array, &mut self.values)))
             .ok_or_else(|| Fault::new(0, Kind::Operational, "the Python interpreter is shutting down"))??;
         if self.masked {
             self.mask.extend(array.logical_nulls().as_ref(), array.len())?;
@@ -96,7 +95,7 @@ impl Drop for Objects {
 }
 
 /// The result of `make`: where the interpreter has no memory, much of pyo3 panics.
-fn made<T>(py: Python<'_>, make: impl FnOnce() -> Result<T, Fault>) -> Result<T, Fault> {
+fn catch<T>(py: Python<'_>, make: impl FnOnce() -> Result<T, Fault>) -> Result<T, Fault> {
     catch_unwind(AssertUnwindSafe(make)).unwrap_or_else(|_| Err(without_memory(py)))
 }
 

@@ -13,7 +13,7 @@ use pyo3::types::{PyDict, PyList, PyString};
 
 use super::scalars::each_row;
 use super::{Maker, python_fault};
-use crate::names::distinct_names;
+use crate::columns::distinct_names;
 use crate::numbers::no_array_of;
 
 /// The objects of all of `array`, to be handed out in order.

@@ -10,7 +10,7 @@ use longshore_values::Fault;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use super::{Maker, made, table};
+use super::{Maker, catch, table};
 use crate::columns::located;
 
 /// The memory that has to be free on top of that of the next objects.
@@ -44,11 +44,11 @@ impl RowMaker {
         for (at, (field, array)) in schema.fields().iter().zip(batch.columns()).enumerate() {
             let mut objects = Vec::with_capacity(array.len());
             let maker = self.maker(at, field)?;
-            made(py, || maker.make(py, array, &mut objects))
+            catch(py, || maker.make(py, array, &mut objects))
                 .map_err(|fault| located(fault, field, before))?;
             columns.push(objects.into_iter());
         }
-        let rows = made(py, || {
+        let rows = catch(py, || {
             let row = |_| {
                 let values: Vec<Py<PyAny>> = columns.iter_mut().filter_map(Iterator::next).collect();
                 PyTuple::new(py, values).map(Bound::unbind)

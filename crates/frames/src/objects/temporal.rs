@@ -41,7 +41,7 @@ fn civil(days: i64) -> Option<(i32, u8, u8)> {
 }
 
 /// Hour, minute, second and microsecond of a count of microseconds within a day.
-fn clock(micros: i64) -> Option<(u8, u8, u8, u32)> {
+fn time_of_day(micros: i64) -> Option<(u8, u8, u8, u32)> {
     if !(0..DAY).contains(&micros) {
         return None;
     }
@@ -89,7 +89,7 @@ pub(super) fn times(py: Python<'_>, array: &dyn Array, objects: &mut Vec<Py<PyAn
     let (unit, count) = counts(array)?;
     each_row(py, array, objects, |row| {
         let value = count(row);
-        let Some((hour, minute, second, fraction)) = micros(value, unit).and_then(clock) else {
+        let Some((hour, minute, second, fraction)) = micros(value, unit).and_then(time_of_day) else {
             return Err(refused(row, value, &format!("{unit} since midnight"), "time"));
         };
         let time = PyTime::new(py, hour, minute, second, fraction, None);
@@ -143,7 +143,7 @@ pub(super) fn timestamps(zone: Option<Arc<str>>) -> Box<dyn Maker> {
 /// The object of an instant; `None` outside the years that Python has.
 fn datetime(py: Python<'_>, micros: i64, zone: &Zone) -> PyResult<Option<Py<PyAny>>> {
     let date = civil(micros.div_euclid(DAY));
-    let time = clock(micros.rem_euclid(DAY));
+    let time = time_of_day(micros.rem_euclid(DAY));
     let (Some((year, month, day)), Some((hour, minute, second, fraction))) = (date, time) else {
         return Ok(None);
     };
@@ -264,8 +264,8 @@ mod tests {
 
     #[test]
     fn a_time_is_within_its_day() {
-        assert_eq!(clock(86_399_999_999), Some((23, 59, 59, 999_999)));
-        assert_eq!((clock(-1), clock(DAY)), (None, None));
+        assert_eq!(time_of_day(86_399_999_999), Some((23, 59, 59, 999_999)));
+        assert_eq!((time_of_day(-1), time_of_day(DAY)), (None, None));
     }
 
     #[test]

@@ -175,7 +175,7 @@ impl Key {
         let scalar = |value: &Value| match (self.native.class, value) {
             (Class::Date, value) => days(value).map(Scalar::Steps),
             (Class::DateTime(_), value) => microseconds(value).map(Scalar::Steps),
-            (Class::DateTimeOffset(_), Value::Instant(at)) => Some(Scalar::Steps(i128::from(*at))),
+            (Class::DateTimeOffset(_), Value::TimestampTz(at)) => Some(Scalar::Steps(i128::from(*at))),
             (Class::Float | Class::Double, value) => real(value).map(Scalar::Real),
             (class, value) if is_integer(class) || matches!(class, Class::Decimal(..)) => {
                 whole(value).map(Scalar::Steps)

@@ -74,7 +74,7 @@ impl Encoder {
             Class::Double => ColumnValues::Float(double(item, false)?),
             Class::Decimal(precision, scale) => self.decimal(item, precision, scale)?,
             Class::Date => ColumnValues::Date(day(item)?),
-            Class::Time(scale) => ColumnValues::Time(clock(time(item)?, scale)?),
+            Class::Time(scale) => ColumnValues::Time(sql_time(time(item)?, scale)?),
             Class::DateTime(scale) => self.datetime(timestamp(item, false)?, scale)?,
             Class::DateTimeOffset(scale) => {
                 let datetime2 = datetime2(timestamp(item, true)?, scale)?;
@@ -284,7 +284,7 @@ fn time(item: &Item<'_>) -> Result<i64, Misfit> {
 fn timestamp(item: &Item<'_>, has_zone: bool) -> Result<i64, Misfit> {
     match item {
         Item::Timestamp(value, unit) if !has_zone => in_ticks(*value, *unit),
-        Item::Instant(value, unit) if has_zone => in_ticks(*value, *unit),
+        Item::TimestampTz(value, unit) if has_zone => in_ticks(*value, *unit),
         Item::Date(days) if !has_zone => Ok(i64::from(*days) * DAY),
         Item::Text(text) if !has_zone => temporal::parse_datetime(text).ok_or_else(|| fit::not_iso(false)),
         _ => Err(fit::unsuited(item)),
@@ -315,7 +315,7 @@ fn small<T: TryFrom<i64>>(value: i64) -> Result<T, Misfit> {
     T::try_from(value).map_err(|_| fit::beyond("SQL Server"))
 }
 
-fn clock(ticks: i64, scale: u8) -> Result<SqlTime, Misfit> {
+fn sql_time(ticks: i64, scale: u8) -> Result<SqlTime, Misfit> {
     let per = 10_i64.pow(u32::from(7 - scale.min(7)));
     if ticks % per != 0 {
         return Err(Misfit::with_hint(
@@ -328,5 +328,5 @@ fn clock(ticks: i64, scale: u8) -> Result<SqlTime, Misfit> {
 
 fn datetime2(ticks: i64, scale: u8) -> Result<SqlDateTime2, Misfit> {
     let days = date(ticks.div_euclid(DAY))?.get_days();
-    Ok(SqlDateTime2 { days, time: clock(ticks.rem_euclid(DAY), scale)? })
+    Ok(SqlDateTime2 { days, time: sql_time(ticks.rem_euclid(DAY), scale)? })
 }

@@ -1,4 +1,4 @@
-//! A connection that another client has opened, from when its socket is lent until it is given back.
+//! A connection that another client has opened, from when its socket is state until it is given back.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ const SETTINGS: &str = "SELECT @@character_set_client, @@character_set_connectio
 
 /// The state of a client's session while we have its socket.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Lent {
+pub(super) struct ClientState {
     /// Whether statements are parts of its owner's transaction, which may begin with the first of them.
     pub(super) is_owners: bool,
     /// Whether each statement was no transaction of its own before.
@@ -40,20 +40,20 @@ impl Connection {
             done: Done { status: greeted.status, ..Done::default() },
         };
         let mut connection = Self::over(link, None, deadline)?;
-        let mut lent = Lent {
+        let mut state = ClientState {
             is_owners: !greeted.is_for_us,
             was_chained: greeted.is_for_us && greeted.status & status::COMMITS_EACH == 0,
             takes_several: false,
             format: if greeted.has_texts_alone { Format::Text } else { Format::Binary },
         };
-        connection.lent = Some(lent);
+        connection.client = Some(state);
         connection.note_settings()?;
-        if lent.was_chained {
+        if state.was_chained {
             connection.run("SET autocommit = 1")?;
         }
         if greeted.capabilities & capability::MULTI_STATEMENTS != 0 {
-            lent.takes_several = true;
-            connection.lent = Some(lent);
+            state.takes_several = true;
+            connection.client = Some(state);
             connection.take_several(false)?;
         }
         Ok(connection)
@@ -80,29 +80,29 @@ impl Connection {
 
     /// Whether the socket is a client's, which has one connection.
     pub(crate) fn is_clients(&self) -> bool {
-        self.lent.is_some()
+        self.client.is_some()
     }
 
     /// Whether nothing can be prepared, and rows come as texts.
     pub(crate) fn has_texts_alone(&self) -> bool {
-        self.lent.is_some_and(|lent| lent.format == Format::Text)
+        self.client.is_some_and(|state| state.format == Format::Text)
     }
 
     /// Gives a client its socket back, on which the server waits for the next command; otherwise nothing can follow on it.
-    pub(super) fn give_back(&mut self, lent: Lent) {
+    pub(super) fn give_back(&mut self, state: ClientState) {
         self.deadline = cleanup();
-        let is_usable = self.stop() && self.undo_settings(lent).is_ok();
+        let is_usable = self.stop() && self.undo_settings(state).is_ok();
         let status = is_usable.then_some(self.status);
         if let Channel::Client(socket) = &mut self.link.channel {
             socket.client.take_back(status);
         }
     }
 
-    fn undo_settings(&mut self, lent: Lent) -> Result<()> {
-        if lent.takes_several {
+    fn undo_settings(&mut self, state: ClientState) -> Result<()> {
+        if state.takes_several {
             self.take_several(true)?;
         }
-        if lent.was_chained {
+        if state.was_chained {
             self.run("SET autocommit = 0")?;
         }
         let closed: Vec<_> = self.closing.drain(..).map(command::close).collect();

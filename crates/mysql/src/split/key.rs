@@ -232,7 +232,7 @@ fn between(
     let point = |value: &Value| match (key.native.class, value) {
         (Class::Date, value) => days(value),
         (Class::DateTime, value) => microseconds(value),
-        (Class::Timestamp, Value::Instant(at)) => Some(i128::from(*at) + i128::from(offset)),
+        (Class::Timestamp, Value::TimestampTz(at)) => Some(i128::from(*at) + i128::from(offset)),
         (class, value) if is_number(class) => whole(value),
         _ => None,
     };

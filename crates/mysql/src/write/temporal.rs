@@ -3,7 +3,7 @@
 use arrow_schema::TimeUnit;
 use longshore_source::fit;
 use longshore_values::calendar::{DAY, SECOND, Temporal, parse};
-use longshore_values::{Item, Misfit, push_clock, push_date, push_timestamp};
+use longshore_values::{Item, Misfit, push_date, push_time, push_timestamp};
 
 use super::load::LoadBuffer;
 use crate::temporal::{MAX_TIME, text_time};
@@ -42,7 +42,7 @@ pub(super) fn datetime(
 ) -> Result<(), Misfit> {
     let at = match item {
         Item::Timestamp(value, unit) => fit::microseconds(*value, *unit)?,
-        Item::Instant(value, unit) if as_utc => fit::microseconds(*value, *unit)?,
+        Item::TimestampTz(value, unit) if as_utc => fit::microseconds(*value, *unit)?,
         Item::Date(days) => i64::from(*days).checked_mul(DAY).ok_or_else(beyond)?,
         Item::Text(text) => match parse(text.as_bytes()) {
             Some(Temporal::Timestamp(at)) => at,
@@ -62,7 +62,7 @@ pub(super) fn timestamp(
     buffer: &mut LoadBuffer,
     scratch: &mut String,
 ) -> Result<(), Misfit> {
-    let Item::Instant(value, unit) = item else { return Err(fit::unsuited(item)) };
+    let Item::TimestampTz(value, unit) = item else { return Err(fit::unsuited(item)) };
     let at = fit::microseconds(*value, *unit)?;
     if !(FIRST..=LAST).contains(&at) {
         return Err(Misfit::with_hint(
@@ -106,7 +106,7 @@ pub(super) fn time(
     if time < 0 {
         scratch.push('-');
     }
-    push_clock(scratch, time.abs(), TimeUnit::Microsecond);
+    push_time(scratch, time.abs(), TimeUnit::Microsecond);
     buffer.plain(scratch);
     Ok(())
 }
@@ -147,7 +147,7 @@ mod tests {
             (Item::Text("2024-02-29"), DATE, "2024-02-29"),
             (Item::Text("2024-02-29T10:00:00.5"), DATETIME_1, "2024-02-29 10:00:00.5"),
             (Item::Timestamp(1, TimeUnit::Microsecond), DATETIME, "1970-01-01 00:00:00.000001"),
-            (Item::Instant(1, TimeUnit::Second), TIMESTAMP, "1970-01-01 01:00:01"),
+            (Item::TimestampTz(1, TimeUnit::Second), TIMESTAMP, "1970-01-01 01:00:01"),
             (Item::Duration(-90_500, TimeUnit::Millisecond), TIME, "-00:01:30.5"),
             (Item::Interval(0, 2, 0), TIME, "48:00:00"),
             (Item::Text("-838:59:59"), TIME, "-838:59:59"),
@@ -166,10 +166,10 @@ mod tests {
             (Item::Text("2024-02-29 24:00:00"), DATETIME_0),
             (Item::Timestamp(1, TimeUnit::Nanosecond), DATETIME),
             (Item::Timestamp(1, TimeUnit::Millisecond), DATETIME_0),
-            (Item::Instant(1, TimeUnit::Second), DATETIME),
+            (Item::TimestampTz(1, TimeUnit::Second), DATETIME),
             (Item::Timestamp(1, TimeUnit::Second), TIMESTAMP),
-            (Item::Instant(0, TimeUnit::Second), TIMESTAMP),
-            (Item::Instant(1 << 31, TimeUnit::Second), TIMESTAMP),
+            (Item::TimestampTz(0, TimeUnit::Second), TIMESTAMP),
+            (Item::TimestampTz(1 << 31, TimeUnit::Second), TIMESTAMP),
             (Item::Duration(3_020_400, TimeUnit::Second), TIME),
             (Item::Interval(1, 0, 0), TIME),
             (Item::Text("1:2:3"), TIME),

@@ -124,14 +124,14 @@ impl Attempt<'_> {
         socket.map_err(Failure::Unreachable)
     }
 
-    fn wanted(&self) -> Upgrade {
+    fn encryption(&self) -> Upgrade {
         let encryption = &self.settings.encryption;
         Upgrade { tls: encryption.tls.clone(), host: self.host.name.clone(), direct: encryption.direct }
     }
 
     fn upgrade(&self, socket: Socket) -> Result<Upgraded, Failure> {
         use longshore_core::Kind;
-        upgrade(socket, &self.wanted(), self.deadline).map_err(|error| match error.kind() {
+        upgrade(socket, &self.encryption(), self.deadline).map_err(|error| match error.kind() {
             Kind::Operational => Failure::Unencrypted(error),
             Kind::Timeout => Failure::Unreachable(error),
             _ => Failure::Final(error),
@@ -140,7 +140,7 @@ impl Attempt<'_> {
 
     /// Everything from the start-up packet on.
     fn start(&self, socket: Socket) -> Result<Connection, Failure> {
-        let upgrade = socket.is_encrypted().then(|| self.wanted());
+        let upgrade = socket.is_encrypted().then(|| self.encryption());
         let mut opening = Opening {
             inbox: Inbox::new(),
             parameters: BTreeMap::new(),

@@ -216,13 +216,12 @@ pub(super) fn timestamp(cell: &[u8], has_zone: bool, policies: ValuePolicies) ->
         return Err(infinite(policies.infinity));
     }
     let (civil, before_christ) = strip_era(text);
-    let (date, clock) = civil.split_once(' ').unwrap_or((civil, "00:00:00"));
-    let (clock, offset) =
-        clock.find(['+', '-']).map_or((clock, None), |at| (&clock[..at], Some(&clock[at..])));
+    let (date, time) = civil.split_once(' ').unwrap_or((civil, "00:00:00"));
+    let (time, offset) = time.find(['+', '-']).map_or((time, None), |at| (&time[..at], Some(&time[at..])));
     if offset.is_some() != has_zone {
         return Err(wrong_zone(text, has_zone));
     }
-    let parsed = parse_date(date, before_christ).zip(parse_time(clock));
+    let parsed = parse_date(date, before_christ).zip(parse_time(time));
     let (days, time) = parsed.ok_or_else(|| not("a timestamp", text))?;
     let offset = offset.map_or(Some(0), parse_offset).ok_or_else(|| not("a timestamp", text))?;
     // Wide: the local time may be beyond what its instant is not.

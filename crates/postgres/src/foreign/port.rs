@@ -228,7 +228,7 @@ mod tests {
         others
     }
 
-    fn kept(port: &mut Port) -> Arc<Mutex<Log>> {
+    fn keep_rows(port: &mut Port) -> Arc<Mutex<Log>> {
         let log = Arc::new(Mutex::new(Log::default()));
         assert!(port.keep(log.clone()));
         log
@@ -240,7 +240,7 @@ mod tests {
         let stream = [&bind[..], &row, &row, &end, &row].concat();
         for cut in 0..=stream.len() {
             let mut port = Port::new().unwrap();
-            let log = kept(&mut port);
+            let log = keep_rows(&mut port);
             assert!(!port.keep(Arc::new(Mutex::new(Log::default()))));
             let others = [receive(&mut port, &stream[..cut]), receive(&mut port, &stream[cut..])].concat();
             assert_eq!(others, [&bind[..], &end, &row].concat());
@@ -252,7 +252,7 @@ mod tests {
     #[test]
     fn a_row_longer_than_the_memory_is_kept_whole_and_the_memory_shrinks_again() {
         let mut port = Port::new().unwrap();
-        let log = kept(&mut port);
+        let log = keep_rows(&mut port);
         let (small, large) = (message(b'D', b"small"), message(b'D', &vec![7; 5 * CAPACITY]));
         assert_eq!(receive(&mut port, &[&small[..], &large, &small].concat()), b"");
         assert_eq!(log.lock().unwrap().0, [&small[..], &large, &small]);
@@ -266,7 +266,7 @@ mod tests {
         let mut port = Port::new().unwrap();
         let stream = [message(b'D', b"a row"), message(b'T', b"no columns"), message(b'Z', b"I")].concat();
         assert_eq!(receive(&mut port, &stream), stream);
-        drop(kept(&mut port));
+        drop(keep_rows(&mut port));
         port.keep_none();
         assert_eq!(receive(&mut port, &stream), stream);
     }
@@ -286,7 +286,7 @@ mod tests {
     #[test]
     fn what_breaks_the_protocol_is_an_error() {
         let mut port = Port::new().unwrap();
-        let _log = kept(&mut port);
+        let _log = keep_rows(&mut port);
         // SAFETY: there is one thread, and the bytes fit the free part.
         let received = unsafe {
             let (memory, start) = port.free_memory().unwrap();

@@ -231,7 +231,7 @@ fn scalar(class: Class, value: &Value) -> Option<Scalar> {
         Class::Timestamp => return microseconds(value).map(Scalar::Steps),
         Class::Timestamptz => {
             return match value {
-                Value::Instant(at) => Some(Scalar::Steps(i128::from(*at))),
+                Value::TimestampTz(at) => Some(Scalar::Steps(i128::from(*at))),
                 _ => None,
             };
         }
@@ -245,7 +245,7 @@ fn scalar_text(key: &Key, class: Class, point: &Scalar) -> Result<String> {
     let value = match (*point, class) {
         (Scalar::Steps(days), Class::Date) => i32::try_from(days).ok().map(Value::Date),
         (Scalar::Steps(at), Class::Timestamp) => i64::try_from(at).ok().map(Value::Timestamp),
-        (Scalar::Steps(at), Class::Timestamptz) => i64::try_from(at).ok().map(Value::Instant),
+        (Scalar::Steps(at), Class::Timestamptz) => i64::try_from(at).ok().map(Value::TimestampTz),
         (Scalar::Steps(number), _) => Some(Value::Int(number)),
         (Scalar::Real(number), _) => Some(Value::Float(number)),
     };
@@ -363,7 +363,7 @@ mod tests {
         let values: Vec<Value> = match class {
             Class::Date => [-1, 0, 1, 20_000, i32::MAX].map(Value::Date).into(),
             Class::Timestamp => [-1, 0, 1, DAY, i64::MAX].map(Value::Timestamp).into(),
-            Class::Timestamptz => [-1, 0, 1, DAY, i64::MAX].map(Value::Instant).into(),
+            Class::Timestamptz => [-1, 0, 1, DAY, i64::MAX].map(Value::TimestampTz).into(),
             _ => [0.1, 0.3, 0.7, 1.1, 19.99, -0.05, 99.95, 1e-300, -1e300, 0.0, -0.0, 1e300, f64::MAX]
                 .into_iter()
                 .flat_map(|value| [value, f64::next_up(value)])

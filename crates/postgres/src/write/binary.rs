@@ -142,7 +142,9 @@ fn text<'a>(item: &Item<'a>) -> Result<&'a str, Misfit> {
 }
 
 fn timestamp(native: &Type, item: &Item<'_>, out: &mut Vec<u8>) -> Result<(), Misfit> {
-    let (Item::Timestamp(value, unit) | Item::Instant(value, unit)) = item else { return Err(unsuited()) };
+    let (Item::Timestamp(value, unit) | Item::TimestampTz(value, unit)) = item else {
+        return Err(unsuited());
+    };
     let at = exact::whole_microseconds(native, *value, *unit)?.checked_sub(EPOCH);
     fixed(at.filter(|at| *at != i64::MIN).ok_or_else(beyond)?.to_be_bytes(), out)
 }

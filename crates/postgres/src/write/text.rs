@@ -50,7 +50,7 @@ fn value(item: &Item<'_>, field: &Field, native: &Type) -> Result<Value, Misfit>
         Item::Date(days) => Value::Date(*days),
         Item::Time(value, unit) => Value::Time(microseconds(*value, *unit)?, None),
         Item::Timestamp(value, unit) => Value::Timestamp(microseconds(*value, *unit)?),
-        Item::Instant(value, unit) => Value::Instant(microseconds(*value, *unit)?),
+        Item::TimestampTz(value, unit) => Value::TimestampTz(microseconds(*value, *unit)?),
         Item::Duration(value, unit) => Value::Interval(0, 0, microseconds(*value, *unit)?),
         Item::Interval(months, days, nanoseconds) => {
             Value::Interval(*months, *days, microseconds(*nanoseconds, TimeUnit::Nanosecond)?)

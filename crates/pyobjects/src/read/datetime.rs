@@ -62,13 +62,13 @@ fn datetime(item: &Bound<'_, PyAny>) -> Result<Temporal, ReadError> {
         Some((local, true)) => zoned(item, local),
         None => {
             let local =
-                within(i128::from(asked_days(item)?) * i128::from(DAY) + i128::from(asked_clock(item)?))?;
+                within(i128::from(asked_days(item)?) * i128::from(DAY) + i128::from(asked_time(item)?))?;
             if has_zone(item)? { zoned(item, local) } else { Ok(Temporal::Timestamp(local)) }
         }
     }
 }
 
-/// A datetime with a zone, by whose clock it is so many microseconds since 1970-01-01.
+/// A datetime with a zone, in whose local time it is so many microseconds since 1970-01-01.
 fn zoned(item: &Bound<'_, PyAny>, local: i64) -> Result<Temporal, ReadError> {
     let offset = item.call_method0(intern!(item.py(), "utcoffset"))?;
     // Python takes a zone that tells no offset for none.
@@ -93,19 +93,19 @@ pub(crate) fn time(item: &Bound<'_, PyAny>, class: Class) -> Result<i64, ReadErr
     if class != Class::Time {
         return Err(ReadError::Changed);
     }
-    let (clock, has_zone) = clock(item)?;
+    let (microseconds, has_zone) = time_and_zone(item)?;
     if has_zone {
         return Err(ReadError::Unrepresentable(
             "the time has a time zone, which Arrow's times have not",
             "convert it to UTC and take the zone away, or convert it to text",
         ));
     }
-    Ok(clock)
+    Ok(microseconds)
 }
 
 /// The microseconds of a time since midnight, and whether it has a zone.
-pub(crate) fn clock(item: &Bound<'_, PyAny>) -> Result<(i64, bool), ReadError> {
-    packed_time(item).map_or_else(|| Ok((asked_clock(item)?, has_zone(item)?)), Ok)
+pub(crate) fn time_and_zone(item: &Bound<'_, PyAny>) -> Result<(i64, bool), ReadError> {
+    packed_time(item).map_or_else(|| Ok((asked_time(item)?, has_zone(item)?)), Ok)
 }
 
 /// A span of time in microseconds; `None` for NumPy's NaT.
@@ -190,7 +190,7 @@ fn asked_days(item: &Bound<'_, PyAny>) -> Result<i64, ReadError> {
     Ok(i64::from(days) - EPOCH)
 }
 
-fn asked_clock(item: &Bound<'_, PyAny>) -> Result<i64, ReadError> {
+fn asked_time(item: &Bound<'_, PyAny>) -> Result<i64, ReadError> {
     let py = item.py();
     let hour: i32 = item.getattr(intern!(py, "hour"))?.extract()?;
     let minute: i32 = item.getattr(intern!(py, "minute"))?.extract()?;
@@ -207,8 +207,8 @@ const ZONE: usize = size_of::<ffi::PyObject>() + size_of::<isize>();
 /// three bytes.
 const PARTS: usize = ZONE + 1;
 const DATE: usize = 4;
-const CLOCK: usize = 6;
-const DATETIME: usize = DATE + CLOCK;
+const TIME: usize = 6;
+const DATETIME: usize = DATE + TIME;
 
 /// The addresses of the types whose objects are kept so.
 struct Packed {
@@ -226,26 +226,26 @@ fn packed_date(item: &Bound<'_, PyAny>) -> Option<i64> {
     Some(packed_days(parts))
 }
 
-/// The microseconds of a datetime since 1970-01-01 by its own clock, and whether it has a zone; `None` where it has to be asked.
+/// The microseconds of a datetime since 1970-01-01 in its own local time, and whether it has a zone; `None` where it has to be asked.
 #[inline]
 fn packed_datetime(item: &Bound<'_, PyAny>) -> Option<(i64, bool)> {
     let (has_zone, parts) = parts::<DATETIME>(item, packed(item.py())?.datetime)?;
-    let [a, b, c, d, clock @ ..] = parts;
-    Some((packed_days([a, b, c, d]) * DAY + packed_clock(clock), has_zone))
+    let [a, b, c, d, time @ ..] = parts;
+    Some((packed_days([a, b, c, d]) * DAY + packed_time_of_day(time), has_zone))
 }
 
 /// The microseconds of a time since midnight, and whether it has a zone; `None` where it has to be asked.
 #[inline]
 fn packed_time(item: &Bound<'_, PyAny>) -> Option<(i64, bool)> {
-    let (has_zone, parts) = parts::<CLOCK>(item, packed(item.py())?.time)?;
-    Some((packed_clock(parts), has_zone))
+    let (has_zone, parts) = parts::<TIME>(item, packed(item.py())?.time)?;
+    Some((packed_time_of_day(parts), has_zone))
 }
 
 fn packed_days([high, low, month, day]: [u8; DATE]) -> i64 {
     days_from_civil(i64::from(u16::from_be_bytes([high, low])), i64::from(month), i64::from(day))
 }
 
-fn packed_clock([hour, minute, second, high, middle, low]: [u8; CLOCK]) -> i64 {
+fn packed_time_of_day([hour, minute, second, high, middle, low]: [u8; TIME]) -> i64 {
     let seconds = (i64::from(hour) * 60 + i64::from(minute)) * 60 + i64::from(second);
     seconds * SECOND + i64::from(u32::from_be_bytes([0, high, middle, low]))
 }
@@ -273,7 +273,7 @@ impl Packed {
         let date = py.get_type::<PyDate>();
         let datetime = py.get_type::<PyDateTime>();
         let time = py.get_type::<PyTime>();
-        for (class, bytes) in [(&date, DATE), (&datetime, DATETIME), (&time, CLOCK)] {
+        for (class, bytes) in [(&date, DATE), (&datetime, DATETIME), (&time, TIME)] {
             let size: usize = class.getattr(intern!(py, "__basicsize__")).ok()?.extract().ok()?;
             if size < PARTS + bytes {
                 return None;
@@ -285,15 +285,15 @@ impl Packed {
     }
 
     /// Whether a sample is kept so, with a zone and without.
-    fn keeps(&self, py: Python<'_>, (year, month, day, clock): Sample) -> PyResult<bool> {
-        let (hour, minute, second, microsecond) = clock;
+    fn keeps(&self, py: Python<'_>, (year, month, day, time): Sample) -> PyResult<bool> {
+        let (hour, minute, second, microsecond) = time;
         let [.., a, b, c] = microsecond.to_be_bytes();
         let [high, low] = year.to_be_bytes();
         let date = [high, low, month, day];
-        let clock = [hour, minute, second, a, b, c];
+        let time = [hour, minute, second, a, b, c];
         let mut both = [0; DATETIME];
         both[..DATE].copy_from_slice(&date);
-        both[DATE..].copy_from_slice(&clock);
+        both[DATE..].copy_from_slice(&time);
         let object = PyDate::new(py, year.into(), month, day)?;
         let mut keeps = parts(&object, self.date).is_some_and(|(_, found)| found == date);
         let utc = PyTzInfo::utc(py)?.to_owned();
@@ -302,7 +302,7 @@ impl Packed {
                 PyDateTime::new(py, year.into(), month, day, hour, minute, second, microsecond, zone)?;
             keeps &= parts(&object, self.datetime) == Some((zone.is_some(), both));
             let object = PyTime::new(py, hour, minute, second, microsecond, zone)?;
-            keeps &= parts(&object, self.time) == Some((zone.is_some(), clock));
+            keeps &= parts(&object, self.time) == Some((zone.is_some(), time));
         }
         Ok(keeps)
     }

@@ -12,7 +12,7 @@ use crate::class::{Class, Classes};
 use crate::fault::{changed, python_fault};
 
 pub(crate) use datetime::{
-    NANOSECONDS, Temporal, clock, date, delta, interval, temporal, time, timedelta, uuid,
+    NANOSECONDS, Temporal, date, delta, interval, temporal, time, time_and_zone, timedelta, uuid,
 };
 pub(crate) use numbers::{Extent, decimal_text, extent, float, integer, integer_text, is_exact, truth};
 

@@ -2,8 +2,8 @@
 
 use arrow_schema::TimeUnit;
 use longshore_source::fit;
-use longshore_values::calendar::{DAY, Temporal, parse, push_time};
-use longshore_values::{Item, Misfit, push_clock, push_date, push_number, push_period, uuid};
+use longshore_values::calendar::{DAY, Temporal, parse, push_time_micros};
+use longshore_values::{Item, Misfit, push_date, push_number, push_period, push_time, uuid};
 
 use super::encode::Encoded;
 use crate::cell::{Cell, real_text};
@@ -20,14 +20,14 @@ pub(super) fn write(item: &Item<'_>, text: &mut String) -> Result<(), Misfit> {
         Item::Date(days) => date(i64::from(*days), text)?,
         Item::Time(value, unit) => time(*value, *unit, text)?,
         Item::Timestamp(value, unit) => timestamp(*value, *unit, text)?,
-        Item::Instant(value, unit) => timestamp_tz(*value, *unit, text)?,
+        Item::TimestampTz(value, unit) => timestamp_tz(*value, *unit, text)?,
         // As SQLite's functions take a span.
         Item::Duration(value, unit) => {
             let length = value.checked_abs().ok_or_else(|| fit::unsuited(item))?;
             if *value < 0 {
                 text.push('-');
             }
-            push_clock(text, length, *unit);
+            push_time(text, length, *unit);
         }
         Item::Interval(months, days, nanoseconds) => {
             push_period(text, *months, *days, *nanoseconds, TimeUnit::Nanosecond);
@@ -51,7 +51,7 @@ pub(super) fn temporal<'a>(class: Class, item: &Item<'a>, text: &'a mut String) 
             text.push_str(" 00:00:00");
         }
         (Class::Timestamp, Item::Timestamp(value, unit)) => timestamp(*value, *unit, text)?,
-        (Class::TimestampTz, Item::Instant(value, unit)) => timestamp_tz(*value, *unit, text)?,
+        (Class::TimestampTz, Item::TimestampTz(value, unit)) => timestamp_tz(*value, *unit, text)?,
         (Class::Time, Item::Time(value, unit)) => time(*value, *unit, text)?,
         _ => return Err(fit::unsuited(item)),
     }
@@ -81,7 +81,7 @@ fn time(value: i64, unit: TimeUnit, text: &mut String) -> Result<(), Misfit> {
             "write it as a span, into a column of TEXT",
         ));
     }
-    push_time(text, at);
+    push_time_micros(text, at);
     Ok(())
 }
 

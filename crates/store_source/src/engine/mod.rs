@@ -141,7 +141,7 @@ impl Engine {
             (library.table_function_set_name)(function, name.as_ptr());
             (library.table_function_add_parameter)(function, kind);
             (library.destroy_logical_type)(&raw mut kind);
-            let tables = scan::owned(self.tables.clone());
+            let tables = scan::into_pointer(self.tables.clone());
             (library.table_function_set_extra_info)(function, tables, scan::delete::<Arc<Tables>>);
             (library.table_function_set_bind)(function, scan::bind);
             (library.table_function_set_init)(function, scan::init);
@@ -304,7 +304,7 @@ impl Prepared {
                 Value::Date(days) => (library.create_date)(*days),
                 Value::Time(time, None) => (library.create_time)(*time),
                 Value::Timestamp(time) => (library.create_timestamp)(*time),
-                Value::Instant(time) => (library.create_timestamp_tz)(*time),
+                Value::TimestampTz(time) => (library.create_timestamp_tz)(*time),
                 _ => {
                     return Err(refused(
                         "a parameter of this type is not bound: write it as text, and cast it",

@@ -108,14 +108,14 @@ fn guarded(work: impl FnOnce() -> Result<()>) -> std::result::Result<(), CString
     })
 }
 
-/// Frees what [`owned`] has given.
+/// Frees what [`into_pointer`] has given.
 pub(crate) unsafe extern "C" fn delete<T>(object: *mut c_void) {
     // SAFETY: it is of this type, and the engine frees it once.
     drop(unsafe { Box::from_raw(object.cast::<T>()) });
 }
 
 /// An object for the engine to keep.
-pub(crate) fn owned<T>(object: T) -> *mut c_void {
+pub(crate) fn into_pointer<T>(object: T) -> *mut c_void {
     Box::into_raw(Box::new(object)).cast()
 }
 
@@ -134,7 +134,7 @@ pub(crate) unsafe extern "C" fn bind(info: Handle) {
         add_columns(library, tables, &scanner, info)?;
         (library.bind_set_cardinality)(info, scanner.table().rows(), true);
         let bound = Bound { tables: tables.clone(), scanner };
-        (library.bind_set_bind_data)(info, owned(bound), delete::<Bound>);
+        (library.bind_set_bind_data)(info, into_pointer(bound), delete::<Bound>);
         Ok(())
     });
     if let Err(message) = done {
@@ -225,7 +225,7 @@ pub(crate) unsafe extern "C" fn init(info: Handle) {
         (library.init_set_max_threads)(info, scan.chunks().max(1) as u64);
         let rows = Mutex::new(Rows { scan, batch: None });
         let scanning = Scanning { tables: tables.clone(), columns, rows };
-        (library.init_set_init_data)(info, owned(scanning), delete::<Scanning>);
+        (library.init_set_init_data)(info, into_pointer(scanning), delete::<Scanning>);
         Ok(())
     });
     if let Err(message) = done {

@@ -1,17 +1,20 @@
-//! Decimals in pandas' own dtypes: doubles, each the nearest one, and integers where the source has no fractions.
+//! Decimals as doubles, each the nearest one, as integers where the source has no fractions, both for pandas' own dtypes, and
+//! exactly under another precision and scale.
 
 use std::sync::Arc;
 
-use arrow_array::types::{Decimal128Type, Decimal256Type, DecimalType, Float64Type, Int64Type};
+use arrow_array::types::{Decimal128Type, Decimal256Type, DecimalType as Arrow, Float64Type, Int64Type};
 use arrow_array::{Array, ArrayRef, PrimitiveArray, RecordBatch};
 use arrow_buffer::i256;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use longshore_core::{NATIVE_TYPE, Result, Warnings};
-use longshore_values::Fault;
-use longshore_values::Losses;
-use longshore_values::decimal::ALWAYS_BACK;
+use longshore_core::{NATIVE_TYPE, Result, Unrepresentable, Warnings};
+use longshore_values::decimal::{ALWAYS_BACK, DecimalType, rescale};
+use longshore_values::{Fault, Losses};
 
 use crate::batch::{retyped_batch, with_inner_fields};
+
+/// The hint where a stream's type holds no value of the result.
+pub const WHOLE: &str = "fetch_arrow_table gives the whole result one type; or CAST the column in the query";
 
 /// Types of sources whose integers are wider than Arrow's.
 const INTEGERS: [&str; 2] = ["hugeint", "uhugeint"];
@@ -118,7 +121,7 @@ pub(crate) fn doubles_of_wide(
 }
 
 /// Looks at the decimals that `is_long` says have more digits than their doubles may keep.
-fn look<T: DecimalType>(
+fn look<T: Arrow>(
     decimals: &PrimitiveArray<T>,
     doubles: &PrimitiveArray<Float64Type>,
     losses: &mut Losses,
@@ -152,6 +155,28 @@ fn nearest_of_wide(value: i256, scale: i8) -> f64 {
 
 fn parsed(value: &impl std::fmt::Display, scale: i8) -> f64 {
     format!("{value}e{}", -i32::from(scale)).parse().unwrap_or(f64::NAN)
+}
+
+/// `array`, of the scale `own`, under the precision and scale `to`; `narrow` gives a value's integer where it has so few digits.
+pub(crate) fn rescaled<T: Arrow>(
+    array: &PrimitiveArray<T>,
+    narrow: impl Fn(T::Native) -> Option<i128>,
+    own: i8,
+    to: (u8, i8),
+) -> Result<ArrayRef, Fault> {
+    let decimal = DecimalType { precision: to.0, scale: to.1, numeric_nan: Unrepresentable::Error };
+    let value = |(row, value): (usize, Option<T::Native>)| {
+        let Some(value) = value else { return Ok(None) };
+        let fitting = narrow(value).and_then(|value| rescale(value, own.into(), decimal).ok());
+        fitting.map(Some).ok_or_else(|| {
+            let (text, (precision, scale)) = (array.value_as_string(row), to);
+            Fault::data(row, format!("{text} does not fit decimal128({precision}, {scale})")).with_hint(WHOLE)
+        })
+    };
+    let values =
+        array.iter().enumerate().map(value).collect::<Result<PrimitiveArray<Decimal128Type>, Fault>>()?;
+    let values = values.with_precision_and_scale(to.0, to.1);
+    values.map(|values| Arc::new(values) as ArrayRef).map_err(|error| Fault::internal(error.to_string()))
 }
 
 #[cfg(test)]

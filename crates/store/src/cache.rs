@@ -12,7 +12,7 @@ use crate::chunk::{ChunkFile, Mapped};
 use crate::table::Table;
 
 #[derive(Debug, Default)]
-pub(crate) struct Kept(Mutex<State>);
+pub(crate) struct Cache(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
@@ -23,7 +23,7 @@ struct State {
     files: HashMap<String, Arc<Mapped>>,
 }
 
-impl Kept {
+impl Cache {
     /// A table of a version, which is looked up where it is not known.
     pub(crate) fn table(
         &self,
