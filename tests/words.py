@@ -42,6 +42,10 @@ PATTERNS = {re.compile(rf"(?i)(?<![a-z])(?:{word})(?![a-z])"): instead for word,
 QUESTION = re.compile(r'\s*(?P<mark>//[/!]|#:|"""|r""") ?What\b')
 
 
+#: A function of the package or of a crate that a participle names: a verb says what it does, a noun what it gives.
+PARTICIPLE = re.compile(r"\b(?:fn|def) _?(?:given|told|made|found|begun|kept|taken|chosen|lent)\b")
+
+
 def begins_with_what(line: str, before: str) -> bool:
     """Whether the line begins a documentation comment, and with the word What."""
     found = QUESTION.match(line)
@@ -66,7 +70,9 @@ def main() -> int:
         lines = path.read_text(encoding="utf-8").splitlines()
         for number, (before, line) in enumerate(pairwise(["", *lines]), start=1):
             questions = ["what it is: The ..., A ..."] if begins_with_what(line, before) else []
-            for instead in refused(name, line) + questions:
+            is_named_so = name.startswith(("crates", "python")) and PARTICIPLE.search(line)
+            participles = ["a verb or a noun"] if is_named_so else []
+            for instead in refused(name, line) + questions + participles:
                 sys.stderr.write(f"{name}:{number}: say {instead}: {line.strip()}\n")
                 count += 1
     return min(count, 1)

@@ -85,7 +85,7 @@ def source(conn: object, *, creates: bool = False) -> Source:
     if sources.scheme(conn) == "sqlite":
         if is_open:
             sqlite3.begin(conn)
-        return _core.SqliteConnection(conn if lender is None else sqlite3.Lent(conn, lender))
+        return _core.SqliteConnection(conn if lender is None else sqlite3.PooledConnection(conn, lender))
     adopted = sources.adopt(conn, lender)
     return (_core.MySqlConnection if sources.scheme(conn) == "mysql" else _core.ArrowConnection)(adopted)
 

@@ -37,7 +37,7 @@ class Session:
     _rows: "ref[_core.Result] | None" = None
     _cursor: "ref[Cursor]"
     #: The same rows, where to stop them would fail the transaction.
-    _kept: _core.Result | None = None
+    _pinned_rows: _core.Result | None = None
 
     def __init__(self, core: _core.Connection, scheme: str) -> None:
         """Keep the session."""
@@ -53,7 +53,7 @@ class Session:
             elif not rows.read_ahead(sys.maxsize if cursor.read_ahead is None else cursor.read_ahead):
                 message = "a cursor has more rows to fetch than the connection reads ahead"
                 raise InterfaceError(message, hint=_BEYOND)
-        self._rows = self._kept = None
+        self._rows = self._pinned_rows = None
         return self._core
 
     def __repr__(self) -> str:
@@ -211,7 +211,7 @@ class Connection(Session):
     def _stream(self, rows: _core.Result, cursor: "Cursor") -> None:
         """Keep in mind that a cursor's rows have the session; where stopping them costs the transaction, keep them."""
         self._rows, self._cursor = ref(rows), ref(cursor)
-        self._kept = rows if rows.fails_transaction else None
+        self._pinned_rows = rows if rows.fails_transaction else None
 
     def execute(
         self,
@@ -361,7 +361,7 @@ class Connection(Session):
 
     def rollback(self) -> None:
         """Undo what the transaction did; nothing where none is open. What a cursor has not fetched is thrown away."""
-        rows, self._rows, self._kept = None if self._rows is None else self._rows(), None, None
+        rows, self._rows, self._pinned_rows = None if self._rows is None else self._rows(), None, None
         if rows is not None and not rows.ended:
             rows.close(undone=True)
         self._core.rollback(cancel_handle=own_cancel_handle())
@@ -373,7 +373,7 @@ class Connection(Session):
         """
         if self._rows is not None and (rows := self._rows()) is not None:
             rows.close(undone=True)
-        self._rows = self._kept = None
+        self._rows = self._pinned_rows = None
         self._core.close()
 
     def __enter__(self) -> Self:

@@ -28,7 +28,7 @@ class Interval:
         if self.nanoseconds or not parts:
             seconds, fraction = divmod(abs(self.nanoseconds), 1_000_000_000)
             minutes, seconds = divmod(seconds, 60)
-            clock = f"{minutes // 60:02}:{minutes % 60:02}:{seconds:02}"
+            time = f"{minutes // 60:02}:{minutes % 60:02}:{seconds:02}"
             digits = f".{fraction:09}".rstrip("0") if fraction else ""
-            parts.append(f"{'-' if self.nanoseconds < 0 else ''}{clock}{digits}")
+            parts.append(f"{'-' if self.nanoseconds < 0 else ''}{time}{digits}")
         return " ".join(parts)

@@ -168,13 +168,13 @@ def _left(progress: Progress) -> str:
     '25 %, 1:00 left'
     """
     if progress.ended:
-        return _clock(progress.seconds)
+        return _duration(progress.seconds)
     percent = "" if progress.fraction is None else f"{progress.fraction:.0%}".replace("%", " %")
     remaining = progress.remaining_seconds
-    return percent if remaining is None else f"{percent}, {_clock(remaining)} left"
+    return percent if remaining is None else f"{percent}, {_duration(remaining)} left"
 
 
-def _clock(seconds: float) -> str:
+def _duration(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

@@ -34,7 +34,6 @@ _UNITS = {"s": 1, "min": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 _AGE = re.compile(r"(\d+)\s*(s|min|h|d|w)")
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _MICROSECOND = dt.timedelta(microseconds=1)
-_READ_ONLY_PAST = "an older version is only read; write to the newest"
 
 
 #: The names that others have for the directory.

@@ -1,12 +1,13 @@
-"""Blocking work of an asyncio task, on a thread of its own."""
+"""Threads: one for the blocking work of an asyncio task, several for work in parts."""
 
 import asyncio
 import concurrent.futures
 import contextlib
 import contextvars
 import functools
+import os
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
@@ -17,6 +18,7 @@ from longshore.warning import inherited
 
 P = ParamSpec("P")
 T = TypeVar("T")
+U = TypeVar("U")
 
 #: Seconds between two requests to stop.
 _SLICE = 0.05
@@ -139,3 +141,17 @@ async def _stubbornly(ended: asyncio.Future[None], cancel: Callable[[], None]) -
         cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await asyncio.wait([ended], timeout=_SLICE)
+
+
+def map_threads(work: Callable[[T], U], items: Sequence[T], threads: int | None) -> list[U]:
+    """Do the work for every item, on so many threads or one for each processor."""
+    most = min(threads or os.cpu_count() or 1, len(items))
+    if most <= 1:
+        return [work(item) for item in items]
+    with concurrent.futures.ThreadPoolExecutor(most, "longshore-frames") as pool:
+        try:
+            futures = [pool.submit(work, item) for item in items]
+        except RuntimeError:
+            # An interpreter that ends begins no more threads.
+            return [work(item) for item in items]
+        return [each.result() for each in futures]

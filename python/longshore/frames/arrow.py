@@ -9,6 +9,7 @@ from longshore.errors import DataError, InterfaceError
 from longshore.frames import missing
 from longshore.options import Options
 from longshore.texts import column_name
+from longshore.threads import map_threads
 
 if TYPE_CHECKING:
     from longshore.frames.selection import Rows
@@ -99,8 +100,6 @@ def values(data: Any, at: int) -> Any:
 
 def take_rows(data: Any, positions: Sequence[int], rows: "Rows", options: Options) -> Any:
     """Return some rows of some columns of a Table."""
-    from longshore.frames.selection import map_threads
-
     del options
     fields = [data.schema.field(at) for at in positions]
     arrays = map_threads(rows.of_arrow, [data.column(at) for at in positions], rows.threads)

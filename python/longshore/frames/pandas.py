@@ -10,6 +10,7 @@ from longshore.frames import Backend, missing, require_version
 from longshore.frames.pushdown import Projection, are_distinct, column_positions
 from longshore.options import Options
 from longshore.texts import column_name, display
+from longshore.threads import map_threads
 
 if TYPE_CHECKING:
     from longshore._core import Column
@@ -217,8 +218,6 @@ def _arrow_memory(column: "pd.Series[Any]") -> Any:
 
 def take_rows(frame: pd.DataFrame, positions: Sequence[int], rows: "Rows", options: Options) -> Any:
     """Return some rows of some columns as a pyarrow Table; raises as ``engine_table`` does, for values in any row."""
-    from longshore.frames.selection import map_threads
-
     labels = names(frame)
     columns = [(labels[at], _dense(frame.iloc[:, at])) for at in positions]
     pairs = map_threads(lambda column: _take_column(*column, rows, options), columns, rows.threads)

@@ -6,12 +6,10 @@ with bounds that allow for how the engine rounds its constants, and it compares 
 """
 
 import datetime as dt
-import os
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 
@@ -19,6 +17,7 @@ from longshore import _core
 from longshore.frames import is_of, missing
 from longshore.frames.pushdown import Predicate, Pushdown, Span, are_distinct, fold_name
 from longshore.options import Options
+from longshore.threads import map_threads
 
 try:
     import pyarrow as pa
@@ -28,8 +27,6 @@ except ImportError as error:
 
 Bools = np.ndarray[Any, np.dtype[np.bool_]]
 Numbers = np.ndarray[Any, np.dtype[np.intp]]
-T = TypeVar("T")
-U = TypeVar("U")
 
 #: Rows of a frame from which on it pays to look what a query reads of it.
 _LONG = 1 << 18
@@ -153,20 +150,6 @@ def dictionary_encode(data: Any, keys: frozenset[str], threads: int | None) -> A
 def _is_text(kind: Any) -> bool:
     """Whether an Arrow type is text, neither a dictionary nor an extension."""
     return kind in (pa.string(), pa.large_string(), pa.string_view())
-
-
-def map_threads(work: Callable[[T], U], items: Sequence[T], threads: int | None) -> list[U]:
-    """Do the work for every item, on so many threads or one for each processor."""
-    most = min(threads or os.cpu_count() or 1, len(items))
-    if most <= 1:
-        return [work(item) for item in items]
-    with ThreadPoolExecutor(most, "longshore-numpy-records") as pool:
-        try:
-            futures = [pool.submit(work, item) for item in items]
-        except RuntimeError:
-            # An interpreter that ends begins no more threads.
-            return [work(item) for item in items]
-        return [each.result() for each in futures]
 
 
 def _contiguous(numbers: Numbers) -> slice | None:
@@ -316,12 +299,12 @@ class _TextTest:
         return len(self.values)
 
     def ready(self) -> "_Bits":
-        return self._found(0, self.length)
+        return self._search(0, self.length)
 
     def mask(self, start: int, stop: int) -> Bools:
-        return self._found(start, stop).mask(0, stop - start)
+        return self._search(start, stop).mask(0, stop - start)
 
-    def _found(self, start: int, stop: int) -> "_Bits":
+    def _search(self, start: int, stop: int) -> "_Bits":
         part = pa.table({"texts": self.values.slice(start, stop - start)})
         return _Bits(pa.array(_core.search(part, self.piece, self.position, threads=self.threads)))
 

@@ -74,7 +74,7 @@ class Driver(NamedTuple):
     #: The caller's limit.
     max_text_size: int | None
     #: Types of this name are timestamps of UTC; those of these sizes are decimals without a declared scale.
-    instants: frozenset[str] = frozenset()
+    zoned: frozenset[str] = frozenset()
     undeclared: frozenset[int] = frozenset()
     #: Whether a column has values of any type, of which its own C type would make others.
     has_loose_types: bool = False
@@ -149,7 +149,7 @@ class Column:
         if told.sql_type != TIMESTAMP:
             return pa.date32() if told.sql_type == DATE else pa.time64("us")
         unit = "us" if told.digits <= _MICROSECONDS else "ns"
-        return pa.timestamp(unit, "UTC" if told.native.lower() in self.driver.instants else None)
+        return pa.timestamp(unit, "UTC" if told.native.lower() in self.driver.zoned else None)
 
     def _field(self, kind: pa.DataType, metadata: dict[str, str] | None = None) -> pa.Field:
         return pa.field(self.told.name, kind, metadata=metadata)

@@ -27,7 +27,7 @@ _MODES = "STRICT_ALL_TABLES,NO_AUTO_VALUE_ON_ZERO,NO_ENGINE_SUBSTITUTION"
 _TRANSACTIONAL = {"innodb", "rocksdb", "ndbcluster", "tokudb"}
 _UNDONE = 'a failure would leave some of the rows: ALTER TABLE ... ENGINE=InnoDB first, or if_exists="replace"'
 _COMMITS = 'commit first, or write with if_exists="append", "truncate" or "upsert"'
-_KEPT = 'if_exists="truncate" or "upsert" keeps the table'
+_KEEPS_TABLE = 'if_exists="truncate" or "upsert" keeps the table'
 _FOUND = "the server updates the row that any unique index finds: drop it, or make it the key"
 #: The server's words of a value that it refuses.
 _REFUSED = re.compile(r"column (?:`[^`]*`\.`[^`]*`\.)?[`'](.*)[`'] at row (\d+)")
@@ -153,8 +153,8 @@ class MariaDBLoader(TableLoader):
         )
         if found:
             keys = ", ".join(f"{table} ({name})" for name, table in found)
-            message = f"foreign keys point at {self._name}: {keys}\nHint: {_KEPT}"
-            raise IntegrityError(message, hint=_KEPT)
+            message = f"foreign keys point at {self._name}: {keys}\nHint: {_KEEPS_TABLE}"
+            raise IntegrityError(message, hint=_KEEPS_TABLE)
 
     def _make_temporary(self) -> None:
         """Make tables of the rows' own types and of the target's; in one that is there, a TIMESTAMP may be NULL."""

@@ -46,7 +46,7 @@ def _wide(value: Any) -> Any:
 
 def numerics(frame: object) -> dict[str, str]:
     """Give PostgreSQL's type of each column of decimals, of whose digits its driver tells nothing."""
-    kinds = {field.name: _kept(field.type, "postgresql") for field in pa.table(frame).schema}
+    kinds = {field.name: _exact_type(field.type, "postgresql") for field in pa.table(frame).schema}
     decimals = {name: kind for name, kind in kinds.items() if pa.types.is_decimal(kind)}
     return {name: f"numeric({kind.precision},{kind.scale})" for name, kind in decimals.items()}
 
@@ -69,7 +69,7 @@ def ingested(frame: object, dialect: Dialect | None) -> pa.Table:
         if pa.types.is_run_end_encoded(field.type):
             column = pc.run_end_decode(column)
             table = table.set_column(at, field.with_type(column.type), column)
-        wanted = _kept(column.type, vendor)
+        wanted = _exact_type(column.type, vendor)
         if wanted != column.type:
             column = _exact(column, wanted, field.name)
             table = table.set_column(at, field.with_type(wanted), column)
@@ -77,15 +77,15 @@ def ingested(frame: object, dialect: Dialect | None) -> pa.Table:
     return table
 
 
-def _kept(kind: pa.DataType, vendor: str) -> pa.DataType:
+def _exact_type(kind: pa.DataType, vendor: str) -> pa.DataType:
     """Give the type for one whose values the driver would cut or wrap."""
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        return pa.list_(_kept(kind.value_type, vendor))
+        return pa.list_(_exact_type(kind.value_type, vendor))
     name = str(kind).partition("[")[0]
     if name not in _CUT.get(vendor, ()):
         for at in range(kind.num_fields):
             inner = kind.field(at).type
-            if _kept(inner, vendor) != inner or inner == pa.month_day_nano_interval():
+            if _exact_type(inner, vendor) != inner or inner == pa.month_day_nano_interval():
                 message = f"{inner} within {name.partition('<')[0]} may be cut by the driver"
                 raise NotSupportedError(message)
         return kind

@@ -159,7 +159,7 @@ class Session(DriverSession):
         statement, _ = super()._prepared(query, None)
         return statement, parameters(params)
 
-    def begun(self, statement: str, params: Any = None, **more: Any) -> Any:
+    def begin_job(self, statement: str, params: Any = None, **more: Any) -> Any:
         """Begin a job."""
         config = bigquery.QueryJobConfig(**self.defaults, **more)
         if params:
@@ -179,7 +179,7 @@ class Session(DriverSession):
     def _rows(self, statement: str, params: Any) -> Any:
         """Run a statement to its end, and give what iterates over its rows."""
         self.is_stopped.clear()
-        job = self.begun(statement, params)
+        job = self.begin_job(statement, params)
         rows = self.finished(job)
         # A statement without rows has no columns; one that changes some tells how many.
         self.count = None if rows.schema else job.num_dml_affected_rows
@@ -237,7 +237,7 @@ class Session(DriverSession):
         return self.count
 
     def _schema(self, statement: Any, params: Any) -> Result | None:
-        job = self.begun(statement, params, dry_run=True)
+        job = self.begin_job(statement, params, dry_run=True)
         return (schema_of(job.schema).empty_table(), [], []) if job.schema else None
 
     def begin(self) -> None:

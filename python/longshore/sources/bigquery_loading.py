@@ -65,9 +65,11 @@ class TableLoader:
         self._session, self._mode, self._key = session, if_exists, list(key)
         self._path = _path(session, schema, table)
         self._name, self._target = f"{self._path[1]}.{table}", quoted(*self._path)
-        self._before = self._found()
+        self._before = self._existing_table()
         data = pa.table(columns).schema
-        self._columns = self._new(data, {*required}, types) if if_exists in {"fail", "replace"} else self._known(data)
+        self._columns = (
+            self._new(data, {*required}, types) if if_exists in {"fail", "replace"} else self._existing_columns(data)
+        )
         for column, kind in zip(self._columns, data.types, strict=True):
             column.check(kind)
         self._needed = {each.field.name for each in self._columns if each.field.mode == "REQUIRED"}
@@ -84,7 +86,7 @@ class TableLoader:
         self._group: list[pa.RecordBatch] = []
         self._count = self._waiting = 0
 
-    def _found(self) -> Any:
+    def _existing_table(self) -> Any:
         """Give the table that is there; None where there is none."""
         with self._session.translating():
             try:
@@ -107,7 +109,7 @@ class TableLoader:
             columns.append(Column(field.name, native, parsed(field.name, native, mode)))
         return self._distinct(columns)
 
-    def _known(self, data: pa.Schema) -> list[Column]:
+    def _existing_columns(self, data: pa.Schema) -> list[Column]:
         fields = {each.name.lower(): each for each in self._before.schema}
         if unknown := [name for name in data.names if name.lower() not in fields]:
             hint = f"it has {', '.join(each.name for each in fields.values())}"
@@ -225,7 +227,7 @@ class TableLoader:
         if not statement:
             return
         self._check_stopped()
-        job = self._session.begun(statement)
+        job = self._session.begin_job(statement)
         self._session.finished(job)
         changed = job.num_dml_affected_rows
         if self._mode == "append" and changed != self._count:

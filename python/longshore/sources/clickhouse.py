@@ -117,14 +117,14 @@ class Session(DriverSession):
         cursor = self._run(statement, params)
         if unknown is not None:
             raise unknown
-        return None if cursor.rows is None else self._told(cursor.rows, native)
+        return None if cursor.rows is None else self._result_of(cursor.rows, native)
 
     def _native(self, statement: str, params: Any) -> list[str]:
         """Give the types of a query's columns."""
         text = f"DESCRIBE (\n{statement.rstrip().rstrip(';')}\n)"
         return [kind for _, kind, *_ in Cursor(self.connection.run(text, params)).fetchall()]
 
-    def _told(self, rows: pa.RecordBatchReader, native: Sequence[str]) -> Result:
+    def _result_of(self, rows: pa.RecordBatchReader, native: Sequence[str]) -> Result:
         fields = (
             [
                 field.with_metadata({**(field.metadata or {}), b"CLICKHOUSE:type": kind.encode()})
@@ -151,7 +151,7 @@ class Session(DriverSession):
             return None
         native = self._native(statement, params)
         answer = self.connection.run(f"SELECT * FROM (\n{statement.rstrip().rstrip(';')}\n) LIMIT 0", params)
-        return None if answer.rows is None else self._told(answer.rows, native)
+        return None if answer.rows is None else self._result_of(answer.rows, native)
 
     def _count(self, cursor: "Cursor") -> int:
         return sum(batch.num_rows for batch in cursor.rows or ())

@@ -98,7 +98,7 @@ def _typed(value: Any) -> tuple[str, str]:
     return text_of(value)
 
 
-def _instant(value: dt.datetime) -> tuple[str, str]:
+def _timestamp(value: dt.datetime) -> tuple[str, str]:
     if value.tzinfo is None:
         raise NotSupportedError(f"{NAIVE}\nHint: {ZONE}", hint=ZONE)
     return "DateTime64(6, 'UTC')", value.astimezone(dt.UTC).replace(tzinfo=None).isoformat(" ", "microseconds")
@@ -154,7 +154,7 @@ _TEXTS_OF: Mapping[type, Callable[[Any], tuple[str, str]]] = {
     Decimal: lambda value: (_decimal(value), f"{value:f}"),
     str: lambda value: ("String", value),
     dt.date: lambda value: ("Date32", value.isoformat()),
-    dt.datetime: _instant,
+    dt.datetime: _timestamp,
     dt.time: _time,
     UUID: lambda value: ("UUID", str(value)),
     list: _array,
@@ -225,18 +225,18 @@ def quoted(name: str) -> str:
 def staged(table: pa.Table) -> pa.Table:
     """Give rows in types whose values the server takes as they are."""
     for at, field in enumerate(table.schema):
-        wanted = _sent(field.type)
+        wanted = _wire_type(field.type)
         if wanted != field.type:
             table = table.set_column(at, field.with_type(wanted), table.column(at).cast(wanted))
     return table
 
 
-def _sent(kind: pa.DataType) -> pa.DataType:
+def _wire_type(kind: pa.DataType) -> pa.DataType:
     """Give the type that goes over the wire: without dictionaries, views and other zones than UTC."""
     if getattr(kind, "extension_name", "") not in {"", "arrow.uuid"}:
-        return _sent(kind.storage_type)
+        return _wire_type(kind.storage_type)
     if pa.types.is_dictionary(kind):
-        return _sent(kind.value_type)
+        return _wire_type(kind.value_type)
     if pa.types.is_timestamp(kind) and kind.tz:
         return pa.timestamp(kind.unit, "UTC")
     views = {"string_view": pa.large_string(), "binary_view": pa.large_binary(), "halffloat": pa.float32()}

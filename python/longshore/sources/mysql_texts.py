@@ -180,7 +180,7 @@ class Client:
     def send(self, data: bytes) -> int:
         """Take a part of a command, or some; the last begins."""
         self._received += data
-        while (command := self._taken()) is not None:
+        while (command := self._next_command()) is not None:
             if self._server is not None:
                 self._server.join()
             self._is_stopped = False
@@ -243,7 +243,7 @@ class Client:
 
     # The server's side.
 
-    def _taken(self) -> bytes | None:
+    def _next_command(self) -> bytes | None:
         """Take a whole command from what was received."""
         at, command = 0, bytearray()
         while len(self._received) >= at + 4:

@@ -47,14 +47,14 @@ _LAST = 253_402_300_799_000_000
 _UTC = {"PostgreSQL": "SET TIME ZONE 'UTC'", "MariaDB": "SET time_zone = '+00:00'", "MySQL": "SET time_zone = '+00:00'"}
 _QUIRKS: dict[str, dict[str, Any]] = {
     "PostgreSQL": {
-        "instants": frozenset({"timestamptz"}),
+        "zoned": frozenset({"timestamptz"}),
         "undeclared": frozenset({28}),
         "texts": frozenset({"money"}),
         "has_wrong_dates": True,
         "infinity": _LAST,
     },
-    "MariaDB": {"instants": frozenset({"timestamp"})},
-    "MySQL": {"instants": frozenset({"timestamp"})},
+    "MariaDB": {"zoned": frozenset({"timestamp"})},
+    "MySQL": {"zoned": frozenset({"timestamp"})},
     "SQLite": {"has_loose_types": True, "takes_utf8": True},
 }
 #: Databases whose drivers run several statements, or the first of them: here they are told apart.
@@ -269,7 +269,7 @@ class Session(DriverSession):
         pieces = [script[start:end] for start, end in pairwise(ends)]
         return [piece for piece in pieces if not NOTHING.fullmatch(piece)]
 
-    def _asked(self, statement: str) -> Cursor:
+    def _prepare(self, statement: str) -> Cursor:
         """Prepare a statement."""
         cursor = self.opened()
         cursor.prepare(_ended(statement))
@@ -282,9 +282,9 @@ class Session(DriverSession):
         else:
             if self.dialect is POSTGRESQL:
                 statement, params = _by_place(statement, params)
-            cursor = self._asked(statement)
+            cursor = self._prepare(statement)
             cursor.require(len(params))
-            bind(cursor, rows_of([params]), is_utc=bool(self.driver.instants))
+            bind(cursor, rows_of([params]), is_utc=bool(self.driver.zoned))
             cursor.execute()
         cursor.describe()
         return cursor
@@ -303,9 +303,9 @@ class Session(DriverSession):
                 are_alike = kinds is not None and bytes not in kinds
                 for part in [run] if are_alike else [[row] for row in run]:
                     # It also keeps the types of what a prepared statement ran with first.
-                    cursor = self._asked(placed[0][0] if placed else statement)
+                    cursor = self._prepare(placed[0][0] if placed else statement)
                     cursor.require(len(part[0]))
-                    counts.append(execute_all(cursor, rows_of(part), is_utc=bool(self.driver.instants)))
+                    counts.append(execute_all(cursor, rows_of(part), is_utc=bool(self.driver.zoned)))
         return None if min(counts) < 0 else sum(counts)
 
     def _result(self, statement: str, params: Any, rows: int) -> Result | None:
@@ -333,7 +333,7 @@ class Session(DriverSession):
 
     def _schema(self, statement: str, params: Any) -> Result | None:
         del params
-        cursor = self._asked(statement)
+        cursor = self._prepare(statement)
         if not cursor.describe():
             return None
         rows = cursor.rows(1)
@@ -343,7 +343,7 @@ class Session(DriverSession):
         # PostgreSQL's driver says that it cannot; MariaDB's says so, too, and crashes.
         if self.dialect is not POSTGRESQL and self.connection.text(manager.DESCRIBE_PARAMETER) != "Y":
             return None
-        cursor = self._asked(statement)
+        cursor = self._prepare(statement)
         # A driver looks at it only now.
         cursor.columns()
         told = enumerate(cursor.parameters(), 1)

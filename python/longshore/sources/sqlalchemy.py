@@ -98,8 +98,8 @@ def through(value: object, reason: str) -> Resolved:
         message = f"{kind} cannot be read through, and has to be, since {reason}\nHint: {hint}"
         raise InterfaceError(message, hint=hint)
     if connection is not None:
-        return _begun(connection)
-    return _lent(engine)
+        return _through_transaction(connection)
+    return _through_pool(engine)
 
 
 def driven(value: object) -> object:
@@ -110,7 +110,7 @@ def driven(value: object) -> object:
     return None if connection is None else connection.connection.driver_connection
 
 
-def _begun(connection: Connection) -> Resolved:
+def _through_transaction(connection: Connection) -> Resolved:
     """Have SQLAlchemy begin the transaction, and leave it open: the caller ends it."""
     driver: Any = connection.connection.driver_connection
     _not_in_autocommit(connection, driver)
@@ -121,7 +121,7 @@ def _begun(connection: Connection) -> Resolved:
     return Resolved(_borrowed(connection.engine, driver), is_open=True)
 
 
-def _lent(engine: Engine) -> Resolved:
+def _through_pool(engine: Engine) -> Resolved:
     """Have an engine lend a connection for us alone, whose transaction we end."""
     name, is_threads = engine.dialect.name, isinstance(engine.pool, SingletonThreadPool)
     if is_threads and threads.is_own():

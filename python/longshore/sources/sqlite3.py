@@ -14,7 +14,7 @@ def begin(connection: Any) -> None:
         connection.execute("BEGIN")
 
 
-class Lent:
+class PooledConnection:
     """A connection that an engine has lent, idle, for us alone; it goes back once nothing has it any longer.
 
     Each statement that we do not put into a transaction is one for itself, as it is by a URL.

@@ -50,7 +50,7 @@ _SETTINGS = {"use", "schema", "search_path", "default_collation"}
 _CONFIGURING = {"CALL", "LOAD", "PRAGMA", "SET", "VARIABLE_SET"}
 #: The statements that EXPLAIN ANALYZE would run, without the store's knowledge.
 _CHANGING = {"insert", "update", "delete", "merge", "truncate", "create", "alter", "drop", "copy", "import"}
-_KEPT = "SELECT, INSERT, UPDATE, DELETE, CREATE TABLE, ALTER TABLE, DROP TABLE and TRUNCATE do"
+_STATEMENTS = "SELECT, INSERT, UPDATE, DELETE, CREATE TABLE, ALTER TABLE, DROP TABLE and TRUNCATE do"
 _BLOCK = "with store.transaction(): makes several calls one change"
 _WITHOUT = "leave the schema out"
 _FORM = "store:///path?read_only=true&timeout=10, or store:///path?version=3"
@@ -152,7 +152,7 @@ class Session(duckdb.Session):
         """
         self.store, self._is_shared, self._past, self._process = store, is_shared, past, os.getpid()
         self.mirror = Mirror(lambda: self.connection)
-        self._lent: list[str] = []
+        self._registered: list[str] = []
         self._open: _core.StoreTransaction | None = None
         self._marks: list[tuple[str, int]] = []
         self.join(joined)
@@ -213,8 +213,8 @@ class Session(duckdb.Session):
             self.mirror.check(statement, params)
             return self._followed(lambda transaction: change(self.mirror, transaction, changed, params))
         if changed is None and kind not in _READING:
-            message = f"a store does not run {kind.replace('_', ' ')}\nHint: {_KEPT}"
-            raise NotSupportedError(message, hint=_KEPT)
+            message = f"a store does not run {kind.replace('_', ' ')}\nHint: {_STATEMENTS}"
+            raise NotSupportedError(message, hint=_STATEMENTS)
         _refuse_unseen(text, kind)
         self._is_set |= kind in _CONFIGURING
         # A table of the session's own may have the name of one of the store's.
@@ -317,16 +317,16 @@ class Session(duckdb.Session):
         self.mirror.hide(tables)
         for name, frame in tables.items():
             self.stage(name, engine_table(frame, name, lambda: None, Options(), lambda _error: None))
-            self._lent.append(name)
+            self._registered.append(name)
         if tables:
             self.mirror.note_temporary()
 
     def leave(self) -> None:
         """Forget another's transaction, and the frames."""
-        lent, self._lent = self._lent, []
-        for name in lent:
+        registered, self._registered = self._registered, []
+        for name in registered:
             self.unstage(name)
-        if lent:
+        if registered:
             self.mirror.note_temporary()
         self.join(None)
 
@@ -507,7 +507,7 @@ def _refuse_unseen(text: str, kind: str) -> None:
         raise NotSupportedError(f"a store has one schema, and no collations\nHint: {_WITHOUT}", hint=_WITHOUT)
     is_run = kind in {"PRAGMA", "CALL"} or (kind == "EXPLAIN" and "analyze" in words[:4])
     if (is_run and not _CHANGING.isdisjoint(words)) or words[:2] == ["copy", "from"]:
-        raise NotSupportedError(f"a store does not run this statement\nHint: {_KEPT}", hint=_KEPT)
+        raise NotSupportedError(f"a store does not run this statement\nHint: {_STATEMENTS}", hint=_STATEMENTS)
 
 
 def _refuse_savepoint(query: str) -> None:

@@ -206,7 +206,7 @@ class Connection:
                 self._is_idle.clear()
                 self._waiting = self._http.sock
                 try:
-                    self._http.request(method, path, body, self._sent(with_session=body is not None))
+                    self._http.request(method, path, body, self._request_headers(with_session=body is not None))
                     response = self._http.getresponse()
                     answer = response.read()
                 except BaseException:
@@ -224,7 +224,7 @@ class Connection:
                 raise TrinoError(f"HTTP status {response.status}: {text}", name)
             time.sleep(0.1)
 
-    def _sent(self, *, with_session: bool) -> dict[str, str]:
+    def _request_headers(self, *, with_session: bool) -> dict[str, str]:
         if not with_session:
             return {name: self.headers[name] for name in ("X-Trino-User", "Authorization") if name in self.headers}
         several = {
@@ -303,7 +303,7 @@ class Connection:
     def _delete(self, uri: str) -> None:
         parts = urlsplit(uri)
         with network(TrinoError), contextlib.closing(self.address.connected(_CANCEL_SECONDS)) as connection:
-            connection.request("DELETE", parts.path, headers=self._sent(with_session=False))
+            connection.request("DELETE", parts.path, headers=self._request_headers(with_session=False))
             connection.getresponse().read()
 
     @contextlib.contextmanager
