@@ -263,7 +263,6 @@ def test_floats_of_four_bytes_in_a_block(request: pytest.FixtureRequest, tmp_pat
 
 def test_a_database_without_a_dialect_is_not_written(place: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(odbc, "_DIALECTS", {})
-    monkeypatch.setattr(odbc, "_MARIADB_VENDORS", set())
     with pytest.raises(longshore.NotSupportedError, match="no dialect here"):
         longshore.write_sql(pa.table({"n": [1]}), "boats", place[1])
 

@@ -9,14 +9,15 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 import longshore
 from longshore.odbc.manager import Statement
 from tests.contract.test_dbapi import MIXED
-from tests.quirks import mysql
-from tests.quirks.odbc import in_mariadb, in_postgresql, in_sqlite
+from tests.quirks import mysql, postgresql
+from tests.quirks.odbc import in_mariadb, in_postgresql, in_sqlite, through
 
 #: Columns, and what of their values is read of them by another.
 COLUMNS: dict[str, tuple[pa.Array, Any]] = {
@@ -256,3 +257,30 @@ def table_of(query: str, conn: Any) -> list[dict[str, Any]]:
     """Give the rows of a query."""
     rows: list[dict[str, Any]] = longshore.read_sql(query, conn, return_type="arrow").to_pylist()
     return rows
+
+
+#: Days of years of four digits and five, and those that ODBC's 16 bits do not have, or drivers take for another.
+YEARS = [f"{year:05}-03-01" for year in (1, 9999, 10_000, 32_767)]
+BEYOND = [f"{year:05}-03-01" for year in (32_768, 67_560, 262_142, 0, -43)]
+
+
+@pytest.mark.parametrize("kind", [pa.date32(), pa.timestamp("us"), pa.timestamp("s", "UTC")], ids=str)
+def test_a_year_arrives_or_is_refused(request: pytest.FixtureRequest, tmp_path: Path, kind: pa.DataType) -> None:
+    unit = "D" if kind == pa.date32() else kind.unit
+
+    def written(day: str, url: str) -> pa.Table:
+        at = np.array(["1970-01-01", day], f"M8[{unit}]").astype("i8")
+        counts = pa.array(at, pa.int64() if unit != "D" else pa.int32(), from_pandas=False)
+        rows = pa.table({"n": [0, 1], "at": counts.cast(kind)})
+        longshore.write_sql(rows, "years", url, if_exists="replace")
+        return rows
+
+    with postgresql.QUIRKS.place(request, tmp_path) as url:
+        for day in YEARS:
+            rows = written(day, through(url))
+            found: Any = longshore.read_sql("SELECT n, at FROM years ORDER BY n", url, return_type="arrow")
+            assert found.cast(rows.schema).equals(rows), day
+        for day in BEYOND:
+            with pytest.raises(longshore.DataError, match="ODBC has the years 1 to 32767") as caught:
+                written(day, through(url))
+            assert (caught.value.column, caught.value.row) == ("at", 1), day

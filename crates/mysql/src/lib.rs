@@ -28,3 +28,4 @@ mod write;
 
 pub use client::{Client, Greeted, adopt};
 pub use driver::MySql;
+pub use metadata::CATALOGUE;

@@ -64,7 +64,7 @@ const STATISTICS: &str = concat!(
 );
 
 /// The queries of a server's catalogue.
-pub(crate) static CATALOGUE: CatalogueQueries = CatalogueQueries {
+pub static CATALOGUE: CatalogueQueries = CatalogueQueries {
     current: Cow::Borrowed(
         "SELECT 'def' AS catalog_name, DATABASE() AS db_schema_name, \
          IF(VERSION() LIKE '%MariaDB%', 'MariaDB', 'MySQL') AS vendor_name, VERSION() AS vendor_version",

@@ -118,8 +118,11 @@ pub(crate) fn temporary_schema(source: &Bound<'_, PyAny>, wait: Wait) -> PyResul
 /// The queries of the catalogues that drivers of Python ask, too, by the database's name.
 pub(crate) fn catalogues(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let catalogues = PyDict::new(py);
-    let known: [(&str, &CatalogueQueries); 2] =
-        [("postgresql", &longshore_postgres::CATALOGUE), ("sqlite", &longshore_sqlite::CATALOGUE)];
+    let known: [(&str, &CatalogueQueries); 3] = [
+        ("postgresql", &longshore_postgres::CATALOGUE),
+        ("mysql", &longshore_mysql::CATALOGUE),
+        ("sqlite", &longshore_sqlite::CATALOGUE),
+    ];
     for (name, queries) in known {
         let entries = PyDict::new(py);
         for (key, query) in queries.entries() {

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from longshore._core import CATALOGUES
 from longshore.errors import DataError, Error, IntegrityError, NotSupportedError, OperationalError, ProgrammingError
 from longshore.odbc.parameters import execute_all
 from longshore.sources.arrow import ingested
@@ -45,7 +46,7 @@ MARIADB = Dialect(
     keys=f"SELECT index_name, column_name FROM information_schema.statistics {_IN_CATALOGUE} AND non_unique = 0 AND "
     f"index_name NOT IN (SELECT index_name FROM information_schema.statistics {_IN_CATALOGUE} "
     "AND (sub_part IS NOT NULL OR column_name IS NULL))",
-    catalogue={},
+    catalogue=CATALOGUES["mysql"],
     schema="database()",
     text="LONGTEXT",
     quote="`",

@@ -14,6 +14,8 @@ from longshore.odbc import columns, manager
 from longshore.odbc.manager import C_BINARY, C_CHAR, C_WCHAR, NULL_DATA, Statement
 
 _C_BIGINT, _C_UBIGINT = -25, -27
+#: The years of dates that ODBC has 16 bits for; drivers differ in what they make of those before the first.
+_FIRST_YEAR, _LAST_YEAR = 1, 32_767
 #: The size of a text from which its type is the one of long texts, and the same of bytes.
 _LONG = 4000
 
@@ -56,6 +58,7 @@ def bind(statement: Statement, batch: pa.RecordBatch, *, is_utc: bool) -> None:
     for number, (name, array) in enumerate(zip(batch.schema.names, batch.columns, strict=True), 1):
         valid = pc.is_valid(array).to_numpy(zero_copy_only=False)
         is_text = not is_utc and pa.types.is_timestamp(array.type) and array.type.tz is not None
+        _refuse_years(name, array)
         if not statement.keeps_zeros:
             _refuse_zeros(name, array)
         bound = _bound(name, pc.strftime(array, "%Y-%m-%d %H:%M:%S+00:00") if is_text else array)
@@ -65,6 +68,20 @@ def bind(statement: Statement, batch: pa.RecordBatch, *, is_utc: bool) -> None:
         types = (bound.c_type, bound.sql_type, bound.size, bound.digits)
         statement.bind_parameter(number, types, values, values.dtype.itemsize, sizes)
     statement.set(manager.ATTR_PARAMSET_SIZE, batch.num_rows)
+
+
+def _refuse_years(name: str, array: Any) -> None:
+    """Raise ``DataError`` for a date whose year ODBC does not have."""
+    if pa.types.is_dictionary(array.type):
+        _refuse_years(name, array.dictionary_decode())
+    elif pa.types.is_date(array.type) or pa.types.is_timestamp(array.type):
+        # pyarrow's years have 16 bits, too.
+        points = _days(array) if pa.types.is_date(array.type) else _points(array)
+        years = _years(points)
+        rows = np.flatnonzero((years < _FIRST_YEAR) | (years > _LAST_YEAR))
+        if len(rows):
+            message = f"ODBC has the years {_FIRST_YEAR} to {_LAST_YEAR}, and not {years[rows[0]]}"
+            raise errors.DataError(message, column=name, row=int(rows[0]), hint="write it as text, and cast that")
 
 
 def _refuse_zeros(name: str, array: Any) -> None:
@@ -169,8 +186,16 @@ def _dates(array: pa.Array) -> Bound:
     return Bound(columns.C_DATE, columns.DATE, 10, 0, _parts(_days(array), columns.DATE_PARTS))
 
 
+def _points(array: pa.Array) -> Any:
+    return pc.fill_null(array.cast(pa.int64()), 0).to_numpy().astype(f"M8[{array.type.unit}]")
+
+
+def _years(points: Any) -> Any:
+    return points.astype("M8[Y]").astype("i8") + 1970
+
+
 def _timestamps(array: pa.Array) -> Bound:
-    counts = pc.fill_null(array.cast(pa.int64()), 0).to_numpy().astype(f"M8[{array.type.unit}]")
+    counts = _points(array)
     values = _parts(counts.astype("M8[D]"), columns.TIMESTAMP_PARTS)
     seconds = counts.astype("M8[s]")
     of_day = (seconds - counts.astype("M8[D]")).astype("i8")
@@ -183,7 +208,7 @@ def _timestamps(array: pa.Array) -> Bound:
 def _parts(days: Any, dtype: Any) -> Any:
     values, months = np.zeros(len(days), dtype), days.astype("M8[M]")
     years = days.astype("M8[Y]")
-    values["year"] = years.astype("i8") + 1970
+    values["year"] = _years(days)
     values["month"], values["day"] = (months - years).astype("i8") + 1, (days - months).astype("i8") + 1
     return values
 

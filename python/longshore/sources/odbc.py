@@ -60,13 +60,12 @@ _QUIRKS: dict[str, dict[str, Any]] = {
 #: Databases whose drivers run several statements, or the first of them: here they are told apart.
 _SEVERAL = {"PostgreSQL", "SQLite"}
 _SQLITE = replace(SQLITE, new_types=sqlite_new_types)
-_DIALECTS = {"PostgreSQL": POSTGRESQL, "SQLite": _SQLITE}
+_DIALECTS = {"PostgreSQL": POSTGRESQL, "SQLite": _SQLITE, "MariaDB": MARIADB, "MySQL": MARIADB}
 _NOT_WRITTEN = "this database has no dialect here, and may keep a part of a write that fails"
 #: Databases that have a source of their own, which writes.
 _OWN = {"Microsoft SQL Server": "mssql", "Oracle": "oracle"}
 #: Databases whose drivers do with many sets of parameters what they do with each; MariaDB's leaves sets out.
 _MANY = {"PostgreSQL", "SQLite"}
-_MARIADB_VENDORS = {"MariaDB", "MySQL"}
 #: The classes of SQLSTATE, by the exception that each is.
 _STATES: list[tuple[str, type[errors.Error]]] = [
     ("22|2201", errors.DataError),
@@ -199,6 +198,7 @@ class Session(DriverSession):
                 rounds_floats=vendor == "SQLite" and not may_round,
             )
             self.dialect = _DIALECTS.get(vendor)
+            self.new_table_commits = self.dialect is MARIADB
             self.not_written = _NOT_WRITTEN + (f": write to {_OWN[vendor]}://" if vendor in _OWN else "")
             self.runs_several = vendor in _SEVERAL
             self._set_zone()
@@ -364,7 +364,7 @@ class Session(DriverSession):
 
     def load(self, **load: Any) -> TableLoader:
         """Begin to write."""
-        return MariaDBLoader(self, MARIADB, **load) if self._vendor in _MARIADB_VENDORS else super().load(**load)
+        return MariaDBLoader(self, MARIADB, **load) if self.dialect is MARIADB else super().load(**load)
 
     def _count(self, cursor: Cursor) -> int:
         return sum(batch.num_rows for batch in cursor.rows(10_000).batches())
