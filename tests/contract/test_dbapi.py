@@ -50,9 +50,14 @@ def counted(database: Database, rows: int, columns: str = "i") -> str:
 def test_each_value_as_a_row_has_it(database: Database, table: str, name: str) -> None:
     # A type that the source has not is written into one that is too narrow.
     kind = database.quirks.types.get(name, database.quirks.types["int64"])
+    refused = f"{name} in a frame"
     values = [*COLUMNS[name].held, None]
     database.execute(f"CREATE TABLE {table} (n int, v {kind.native})")
-    with longshore.connect(database.url) as connection, connection.cursor() as cursor, database.can(name):
+    with (
+        longshore.connect(database.url) as connection,
+        connection.cursor() as cursor,
+        database.can(refused if refused in database.quirks.cannot else name),
+    ):
         longshore.write_sql({"n": range(3), "v": values}, table, connection, if_exists="append")
         found = cursor.execute(f"SELECT v FROM {table} ORDER BY n").fetchall()
         wanted = [*((kind.cell(value),) for value in COLUMNS[name].held), (None,)]
@@ -225,7 +230,7 @@ def test_more_rows_than_are_read_ahead(database: Database, connection: longshore
     assert [row[0] for row in rows if row] == streamed[:100_005]
     connection.rollback()
     one.close()
-    assert other.execute("SELECT 1 AS n").fetchall() == [(1,)]
+    assert other.execute(database.quirks.select(1)).fetchall() == [(1,)]
 
 
 def test_a_cursor_that_is_closed_leaves_the_transaction(
@@ -254,7 +259,7 @@ def test_transactions(database: Database, table: str) -> None:
         with pytest.raises(longshore.ProgrammingError, match="autocommit cannot be changed"):
             connection.autocommit = True
         connection.rollback()
-        assert cursor.execute("SELECT 1 AS n").fetchall() == [(1,)]
+        assert cursor.execute(database.quirks.select(1)).fetchall() == [(1,)]
         assert connection.in_transaction is True
         connection.commit()
         cursor.execute(insert, {"n": 2})
@@ -285,7 +290,8 @@ def test_executemany(database: Database, table: str, named: bool, autocommit: bo
         with pytest.raises(longshore.ProgrammingError):
             cursor.fetchone()
         connection.commit()
-        assert database.rows(table, connection) == rows
+        cell = database.quirks.types["date"].cell
+        assert database.rows(table, connection) == [(n, t, cell(d)) for n, t, d in rows]
         update = f"UPDATE {table} SET n = n + 100 WHERE n = :n"
         assert cursor.executemany(update, [{"n": 1}, {"n": 2}, {"n": 99}]).rowcount == 2
         connection.rollback()
@@ -299,7 +305,7 @@ def test_executemany_is_all_or_nothing(database: Database, table: str) -> None:
             with pytest.raises(error):
                 cursor.executemany(insert, [*([n] for n in range(15_000)), [last]])
             assert connection.in_transaction is False
-        assert cursor.execute(f"SELECT count(*) AS n FROM {table}").fetchone() == (0,)
+        assert database.rows(f"SELECT count(*) AS n FROM {table}", connection) == [(0,)]
         connection.autocommit = False
         for _ in range(2):
             # The second may be refused by a transaction that has failed.
@@ -381,7 +387,7 @@ def test_a_rollback_throws_away_what_was_not_fetched(database: Database, table: 
         assert connection.in_transaction is False
         with pytest.raises(longshore.InterfaceError, match="the result has failed"):
             cursor.fetchall()
-        assert cursor.execute(f"SELECT count(*) AS n FROM {table}").fetchall() == [(0,)]
+        assert database.rows(f"SELECT count(*) AS n FROM {table}", connection) == [(0,)]
 
 
 def test_rows_that_are_given_up_leave_the_transaction(database: Database, table: str) -> None:
@@ -451,7 +457,7 @@ def test_the_rows_of_a_frame_are_not_counted(database: Database, cursor: longsho
     assert cursor.rowcount == -1
 
 
-def test_errors(cursor: longshore.Cursor) -> None:
+def test_errors(database: Database, cursor: longshore.Cursor) -> None:
     connection = cursor.connection
     for fetch in (cursor.fetchone, cursor.fetchmany, cursor.fetchall, cursor.fetch_arrow_table, lambda: next(cursor)):
         with pytest.raises(longshore.ProgrammingError, match="there are no rows to fetch"):
@@ -464,7 +470,7 @@ def test_errors(cursor: longshore.Cursor) -> None:
             cursor.execute(wrong)  # type: ignore[arg-type]  # on purpose
     with pytest.raises(longshore.InterfaceError, match="params is a list, a tuple or a dict"):
         cursor.execute("SELECT 1 AS n", {1})  # type: ignore[arg-type]  # on purpose
-    assert cursor.execute("SELECT 1 AS n").fetchall() == [(1,)]
+    assert cursor.execute(database.quirks.select(1)).fetchall() == [(1,)]
     cursor.close()
     cursor.close()
     for use in (cursor.fetchone, lambda: cursor.execute("SELECT 1 AS n"), cursor.nextset):
@@ -497,7 +503,7 @@ def test_a_cancelled_cursor(database: Database, kind: str) -> None:
         assert [error.sqlstate for error in caught] == ["57014"]
         connection.rollback()
         # What was stopped stops nothing that comes after it.
-        assert [cursor.execute(f"SELECT {n} AS n").fetchall() for n in range(10)] == [[(n,)] for n in range(10)]
+        assert [cursor.execute(database.quirks.select(n)).fetchall() for n in range(10)] == [[(n,)] for n in range(10)]
 
 
 def test_a_cancelled_cursor_gives_no_further_rows(database: Database, cursor: longshore.Cursor) -> None:
@@ -508,7 +514,7 @@ def test_a_cancelled_cursor_gives_no_further_rows(database: Database, cursor: lo
         with pytest.raises(longshore.OperationalError, match="the statement was cancelled"):
             fetch()
     cursor.connection.rollback()
-    assert cursor.execute("SELECT 1 AS n").fetchall() == [(1,)]
+    assert cursor.execute(database.quirks.select(1)).fetchall() == [(1,)]
 
 
 def test_other_libraries_read_on_a_connection(database: Database, connection: longshore.Connection) -> None:
@@ -522,10 +528,10 @@ def test_other_libraries_read_on_a_connection(database: Database, connection: lo
         pieces = pd.read_sql(query, connection, chunksize=2000)  # type: ignore[call-overload]
         assert [len(piece) for piece in pieces] == [2000, 2000, 1000]
         with_params = pd.read_sql("SELECT :a AS a", connection, params={"a": 7})  # type: ignore[call-overload]
-        assert with_params["a"].astype(int).tolist() == [7]
+        assert with_params.iloc[:, 0].astype(int).tolist() == [7]
     assert pl.read_database(query, connection).rows() == rows
     stream = connection.cursor().execute(query).fetch_arrow()
-    assert repr(stream) == "<Stream (i, j) is open>"
+    assert repr(stream) == f"<Stream ({database.quirks.kept('i, j')}) is open>"
     found: Any = duckdb.sql("SELECT count(*), sum(i), sum(j) FROM stream")
     assert found.fetchall() == [(5000, 12502500, 25005000)]
 
@@ -597,7 +603,7 @@ def test_what_is_known_of_statements_and_tables(
     assert connection.in_transaction is False
     with connection.adbc_clone() as clone, clone.cursor() as cursor:
         assert clone is not connection
-        assert cursor.execute(f"SELECT count(*) AS n FROM {table}").fetchall() == [(0,)]
+        assert cursor.execute(f"SELECT * FROM {table}").fetchall() == []
         clone.rollback()
 
 

@@ -17,7 +17,7 @@ def test_the_quirks_are_counted() -> None:
         "oracle": 30,
         "adbc_postgresql": 9,
         "odbc_postgresql": 5,
-        "odbc_mariadb": 23,
+        "odbc_mariadb": 22,
         "served_duckdb": 8,
         "served_store": 24,
         "served_postgresql": 20,

@@ -82,8 +82,9 @@ def test_its_connection_goes_on(database: Database, kind: str) -> None:
             await cancel(task, lambda: database.running("in_a_pool"))
             # The request to stop may come late; it must not end the next statement.
             for n in range(10):
-                table = await longshore.read_sql_async(f"SELECT {n} AS n", pool, return_type="arrow")
-                assert table["n"].to_pylist() == [n]
+                query = database.quirks.select(n)
+                table = await longshore.read_sql_async(query, pool, return_type="arrow")
+                assert table.column(0).to_pylist() == [n]
             assert (pool.in_use, pool.idle) == (0, 1)
 
     asyncio.run(main())
@@ -131,7 +132,7 @@ def test_a_connection(database: Database, table: str) -> None:
         transactions = database.quirks.has_transactions
         async with await longshore.connect_async(database.url, autocommit=not transactions) as connection:
             statements = [
-                f"CREATE TABLE {table} ({database.column('n', 'int64')})",
+                f"CREATE TABLE {table} (n {database.quirks.types['int64'].native})",
                 f"INSERT INTO {table} VALUES (1)",
             ]
             with database.can("scripts"):
@@ -147,7 +148,7 @@ def test_a_connection(database: Database, table: str) -> None:
             rows = await longshore.write_sql_async([{"n": 3}], table, connection, if_exists="append")
             assert rows == 1
             found = await longshore.read_sql_async(f"SELECT n FROM {table} ORDER BY n", connection, return_type="arrow")
-            assert found["n"].to_pylist() == [1, 3]
+            assert found.column(0).to_pylist() == [1, 3]
             assert repr(connection).startswith("<AsyncConnection ")
             assert repr(connection).endswith(" open>")
         assert connection.closed
@@ -174,14 +175,15 @@ def test_a_pool(database: Database, table: str) -> None:
     async def use() -> list[int]:
         async with longshore.AsyncPool(database.url, size=2) as pool:
             await longshore.write_sql_async([{"n": 1}], table, pool)
+            queries = [database.quirks.select(n) for n in range(6)]
             found = await asyncio.gather(
-                *(longshore.read_sql_async(f"SELECT {n} AS n", pool, return_type="arrow") for n in range(6))
+                *(longshore.read_sql_async(query, pool, return_type="arrow") for query in queries)
             )
             assert (pool.in_use, pool.idle <= 2, pool.size) == (0, True, 2)
             assert repr(pool).startswith("<AsyncPool ")
         await pool.close()
         with pytest.raises(longshore.InterfaceError, match="closed"):
             await longshore.read_sql_async("SELECT 1", pool)
-        return [each["n"].to_pylist()[0] for each in found]
+        return [each.column(0).to_pylist()[0] for each in found]
 
     assert asyncio.run(use()) == [*range(6)]

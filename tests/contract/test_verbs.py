@@ -26,13 +26,13 @@ def test_a_table_by_its_name_in_sql(database: Database, boats: str) -> None:
     fees = pl.DataFrame({"berth": [1, 2], "fee": [10, 12]})
     query = f"SELECT id, fee FROM harbour.{boats} JOIN fees USING (berth) WHERE id > 4 AND ship IS NOT NULL ORDER BY id"
     attach = {"harbour": database.url}
-    wanted = [{"id": 5, "fee": 12}, {"id": 7, "fee": 10}]
-    assert longshore.sql(query, attach=attach, return_type="arrow", fees=fees).to_pylist() == wanted
+    wanted = [(5, 12), (7, 10)]
+    assert longshore.sql(query, attach=attach, return_type="polars", fees=fees).rows() == wanted
     asked = longshore.sql(query, attach=attach, fees=fees, explain=True).partition("-- engine")[0]
     # SQLite's types are those of the values, and a store has no query.
     assert ("> 4" in asked) is (database.source not in {"sqlite", "store"})
     with longshore.connect(database.url) as harbour:
-        assert longshore.sql(query, return_type="arrow", fees=fees, harbour=harbour).to_pylist() == wanted
+        assert longshore.sql(query, return_type="polars", fees=fees, harbour=harbour).rows() == wanted
         # What the engine does not need of a stream does not end a transaction.
         assert longshore.sql(f"SELECT berth FROM harbour.{boats} LIMIT 1", return_type="arrow").num_rows == 1
         assert longshore.sql(f"SELECT count(*) AS n FROM harbour.{boats}", return_type="arrow")["n"].to_pylist() == [9]
@@ -57,10 +57,12 @@ def test_a_copy_and_a_cursor(database: Database, boats: str) -> None:
 def test_the_command(database: Database, boats: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     query, file = f"SELECT id, ship FROM {boats} ORDER BY id", tmp_path / "boats.parquet"
     assert main(["read", query, "--from", database.url, "--to", str(file)]) == 0, capsys.readouterr().err
-    assert pq.read_table(file).to_pylist() == [{"id": row["id"], "ship": row["ship"]} for row in ROWS]
+    names = [database.quirks.kept(name) for name in ("id", "ship")]
+    rows = [(row["id"], row["ship"]) for row in ROWS]
+    assert pq.read_table(file).to_pylist() == [dict(zip(names, row, strict=True)) for row in rows]
     capsys.readouterr()
     query = f"SELECT max(id) AS id FROM harbour.{boats}"
     assert main(["sql", query, "--attach", f"harbour={database.url}", "--to", "-"]) == 0, capsys.readouterr().err
     assert capsys.readouterr().out.split() == ["id", "9"]
     assert main(["write", str(file), "--table", boats, "--to", database.url, "--if-exists", "replace"]) == 0
-    assert database.rows(boats) == [(row["id"], row["ship"]) for row in ROWS]
+    assert database.rows(boats) == rows

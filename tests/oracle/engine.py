@@ -2,12 +2,13 @@
 
 It keeps what the server keeps: names without quotes are capitals, an empty text is NULL, a statement that fails is
 undone alone, CREATE, DROP and ALTER commit, a text has its length, and an expression of integers has no precision. It
-does not tell apart names that differ in case, CLOB and VARCHAR2, RAW and BLOB; NUMBER has 18 digits after the point.
+does not tell apart names that differ in case, CLOB and VARCHAR2, RAW and BLOB; NUMBER has 17 digits after the point.
 """
 
 import bisect
 import contextlib
 import datetime as dt
+import functools
 import itertools
 import math
 import re
@@ -21,6 +22,7 @@ import oracledb
 import pyarrow as pa
 from oracledb import errors
 
+from tests.oracle.dictionary import VIEWS
 from tests.oracle.fake import Info, error
 
 #: The parts that stay as they are: texts and timestamps, names in quotes, comments.
@@ -31,8 +33,9 @@ _QUERY = re.compile(r"(?:\s|\(|--[^\n]*\n|/\*.*?\*/)*(?:SELECT|WITH)\b", re.IGNO
 _DEFINES = re.compile(r"\s*(?:CREATE|DROP|ALTER)\b", re.IGNORECASE)
 _CHANGES = re.compile(r"\s*(?:INSERT|UPDATE|DELETE|MERGE)\b", re.IGNORECASE)
 _BACK = re.compile(r"ROLLBACK TO SAVEPOINT (\w+)")
+_USER = re.compile(r'ALTER SESSION SET CURRENT_SCHEMA = "(.*)"')
 #: The digits of a NUMBER without precision.
-_ALL_DIGITS = "DECIMAL(38, 18)"
+_ALL_DIGITS = "DECIMAL(38, 17)"
 #: Oracle's SQL in capitals, and DuckDB's.
 _REPLACED = [
     (r"\bAS VARCHAR2?\(\d+\)", "AS VARCHAR"),
@@ -51,16 +54,8 @@ _REPLACED = [
     (r" RETURNING VARCHAR\)", ")"),
     (r":(\w+)", r"$\1"),
 ]
-_SETUP = """
+_MACROS = """
 SET TimeZone = 'UTC';
-CREATE VIEW IF NOT EXISTS dual AS SELECT 'X' AS DUMMY;
-CREATE VIEW IF NOT EXISTS user_tables AS SELECT table_name AS TABLE_NAME FROM duckdb_tables();
-CREATE VIEW IF NOT EXISTS all_indexes AS SELECT 'MAIN' AS OWNER, 'MAIN' AS TABLE_OWNER, table_name AS TABLE_NAME,
-    table_name || constraint_index AS INDEX_NAME, 'UNIQUE' AS UNIQUENESS FROM duckdb_constraints()
-    WHERE constraint_type IN ('PRIMARY KEY', 'UNIQUE');
-CREATE VIEW IF NOT EXISTS all_ind_columns AS SELECT 'MAIN' AS INDEX_OWNER,
-    table_name || constraint_index AS INDEX_NAME, unnest(constraint_column_names) AS COLUMN_NAME
-    FROM duckdb_constraints() WHERE constraint_type IN ('PRIMARY KEY', 'UNIQUE');
 CREATE MACRO IF NOT EXISTS sys_context(a, b) AS 'MAIN';
 CREATE MACRO IF NOT EXISTS hextoraw(x) AS from_hex(x);
 CREATE MACRO IF NOT EXISTS from_tz(x, zone) AS x AT TIME ZONE zone;
@@ -96,13 +91,14 @@ _BOUND = (type(None), bool, int, float, Decimal, str, bytes, dt.datetime, dt.dat
 #: The errors of DuckDB by a part of their text, and Oracle's numbers and words for them.
 _ERRORS = [
     ("Duplicate key", 1, "unique constraint violated"),
+    ("duplicate key", 1, "unique constraint violated"),
     ("NOT NULL constraint", 1400, "cannot insert NULL into {}"),
     ("CHECK((strlen", 12899, "value too large for column {}"),
     ("Could not convert", 1722, "unable to convert string value to number"),
     ("Could not cast", 1438, "value larger than specified precision allowed for this column"),
     ("generated column", 54013, "INSERT operation disallowed on virtual columns"),
     ("already exists", 955, "name is already used by an existing object"),
-    ("Table with name", 942, "table or view does not exist"),
+    ("Table with name", 942, 'table or view "MAIN".{} does not exist'),
     ("INTERRUPT", 1013, "user requested cancel of current operation"),
 ]
 
@@ -139,7 +135,7 @@ class Connection:
         """Connect."""
         self.engine, self.autocommit, self.text = engine, False, ""
         self.duckdb = engine.database.cursor()
-        self.duckdb.execute(_SETUP)
+        self.duckdb.execute(VIEWS + _MACROS)
         #: The open transaction's changes, and how many there were at each savepoint; None where none is open.
         self.changes: list[Change] | None = None
         self.savepoints: dict[str, int] = {}
@@ -172,8 +168,16 @@ class Connection:
                 for batch in found.to_arrow_reader(size):
                     columns = [values.cast(each.type) for values, each in zip(batch.columns, schema, strict=True)]
                     yield pa.RecordBatch.from_arrays(columns, schema=schema)
+        except BaseException:
+            self.undo_statement()
+            raise
         finally:
             self.text = ""
+
+    def undo_statement(self) -> None:
+        """Undo what has failed alone: DuckDB undoes the transaction."""
+        if self.changes is not None:
+            self._return_to(len(self.changes))
 
     def change(self, change: Change) -> int:
         """Run a statement that has no rows; returns how many it has changed."""
@@ -186,10 +190,9 @@ class Connection:
             with answering():
                 count = self._run(change)
         except BaseException as failure:
-            if self.changes is not None:
-                self._return_to(len(self.changes))
-                if change.rows is not None and isinstance(failure, oracledb.Error):
-                    failure.args[0].offset = self._first(change.statement, change.rows)
+            self.undo_statement()
+            if self.changes is not None and change.rows is not None and isinstance(failure, oracledb.Error):
+                failure.args[0].offset = self._first(change.statement, change.rows)
             raise
         finally:
             self.text = ""
@@ -210,7 +213,7 @@ class Connection:
             statement = re.sub(r"\bVALUES \((.*\$.*)\)$", r"SELECT \1 FROM bound", statement).replace(
                 " FROM DUAL)", " FROM bound)"
             )
-            count: int = self.duckdb.execute(re.sub(r"\$(\d+)", r'bound."\1"', statement)).fetchall()[0][0]
+            count: int = self.duckdb.execute(re.sub(r"\$(\w+)", r'bound."\1"', statement)).fetchall()[0][0]
         finally:
             with contextlib.suppress(duckdb.Error):
                 self.duckdb.unregister("bound")
@@ -236,7 +239,11 @@ class Connection:
             self.savepoints[statement.removeprefix("SAVEPOINT ")] = len(self.changes or ())
         elif back := _BACK.fullmatch(statement):
             self._return_to(self.savepoints[back[1]])
-        return statement.startswith(("SAVEPOINT ", "SET TRANSACTION ", "ROLLBACK TO "))
+        elif user := _USER.fullmatch(statement):
+            if user[1] != "MAIN":
+                raise _server(1435, f"user does not exist: {user[1]}")
+            return True
+        return statement.startswith(("SAVEPOINT ", "SET TRANSACTION ", "ROLLBACK TO ", "ANALYZE TABLE "))
 
     def _begin(self) -> None:
         self.duckdb.execute("BEGIN")
@@ -301,19 +308,27 @@ class Cursor:
             return
         params = self._taken(parameters)
         if _QUERY.match(statement):
-            found = self.connection.planned(statement, params)
-            self.description = described(found)
-            self._rows = self._read(found.to_arrow_reader(_BATCH))
+            self.connection.text = statement
+            try:
+                found = self.connection.planned(statement, params)
+                self.description = described(found)
+                with answering():
+                    self._rows = self._read(found.to_arrow_reader(_BATCH))
+            except oracledb.Error:
+                self.connection.undo_statement()
+                self.close()
+                raise
         else:
             self.rowcount = self.connection.change(Change(statement, params))
 
     def executemany(self, statement: str, rows: Any) -> None:
         """Run a statement for each row of an Arrow table, or for each set of parameters."""
-        changes = (
-            [Change(statement, rows=pa.table(rows))]
-            if hasattr(rows, "__arrow_c_stream__")
-            else [Change(statement, self._taken(each)) for each in rows]
-        )
+        if hasattr(rows, "__arrow_c_stream__"):
+            changes = [Change(statement, rows=pa.table(rows))]
+        elif statement.startswith("INSERT "):
+            changes = [Change(statement, rows=together([*map(self._taken, rows)]))]
+        else:
+            changes = [Change(statement, self._taken(each)) for each in rows]
         self.rowcount = sum(map(self.connection.change, changes))
 
     def _taken(self, params: Any) -> Any:
@@ -323,9 +338,12 @@ class Cursor:
         return [_taken(value, self._sizes.get(at)) for at, value in enumerate(params or ())]
 
     def _read(self, reader: pa.RecordBatchReader) -> Iterator[tuple[Any, ...]]:
-        with answering():
-            for batch in reader:
-                yield from zip(*(values.to_pylist() for values in batch.columns), strict=True)
+        try:
+            with answering():
+                for batch in reader:
+                    yield from zip(*(values.to_pylist() for values in batch.columns), strict=True)
+        finally:
+            self.connection.text = ""
 
     def fetchmany(self, count: int) -> list[tuple[Any, ...]]:
         """Return rows."""
@@ -337,6 +355,7 @@ class Cursor:
 
     def close(self) -> None:
         """Close it."""
+        self.connection.text = ""
         self.description, self._rows = None, iter(())
 
 
@@ -349,10 +368,10 @@ def answering() -> Iterator[None]:
         text = str(failure)
         if "parameters: " in text or "Parameter argument/count" in text:
             raise _driver(errors.ERR_MISSING_BIND_VALUE, name=text.rpartition(" ")[2]) from None
-        name = re.search(r'failed: \w+\.(\w+)|strlen\("?([^")]+)', text)
+        name = re.search(r'failed: \w+\.(\w+)|strlen\("?([^")]+)|Table with name (\w+)', text)
         for part, number, words in _ERRORS:
             if part in text:
-                raise _server(number, words.format(name and f'"{name[1] or name[2]}"')) from None
+                raise _server(number, words.format(name and f'"{name[1] or name[2] or name[3]}"')) from None
         raise _server(904 if isinstance(failure, duckdb.BinderException) else 900, text) from None
 
 
@@ -366,6 +385,7 @@ def _driver(number: int, **arguments: Any) -> Exception:
     return found.exc_type(found)
 
 
+@functools.cache
 def translated(statement: str) -> str:
     """Return what DuckDB means by a statement."""
     fixed: list[str] = []
@@ -379,6 +399,8 @@ def translated(statement: str) -> str:
     text = _FIXED.sub(mask, statement).upper()
     if ";" in text:
         raise _server(933, "SQL command not properly ended")
+    if " RETURNING " in text.partition(" INTO ")[2] and " INTO " not in text.partition(" RETURNING ")[2]:
+        raise _server(925, "missing INTO keyword")
     for pattern, replacement in _REPLACED:
         text = re.sub(pattern, replacement, text)
     before, word, after = text.partition("UPDATE SET ")
@@ -409,6 +431,16 @@ def _taken(value: Any, size: Any) -> Any:
     if isinstance(value, dt.datetime) and size is None:
         return value.replace(microsecond=0)
     return None if value in ("", b"") else value
+
+
+def together(sets: list[Any]) -> pa.Table:
+    """Return sets of parameters, of one type each, as the rows of a table; integers may have more than 64 bits."""
+    named = [each if isinstance(each, dict) else {str(at): value for at, value in enumerate(each, 1)} for each in sets]
+
+    def number(value: Any) -> Any:
+        return Decimal(value) if type(value) is int else value
+
+    return pa.table({name.upper(): [number(each[name]) for each in named] for name in named[0]})
 
 
 def rounds(statement: str, rows: pa.Table) -> list[pa.Table]:

@@ -190,19 +190,24 @@ def test_types(info: Info, kind: pa.DataType, native: str, cells: dict[Any, Any]
     assert longshore.schema("SELECT c FROM t", URL).field(0).type == field.type
 
 
-def test_a_number_without_a_scale_is_never_a_float_without_a_word(database: Database) -> None:
-    exact = [D("0.1"), D("-123456789012345678901234567890.5"), None]
+def test_a_number_without_a_scale_is_its_text_however_it_is_read(database: Database) -> None:
+    texts = ["0.1", "-0.5", "-123456789012345678901234567890.5", "7", None]
+    numbers = [text and D(text) for text in texts]
     for info in (Info("C", NUMBER), Info("C", NUMBER, 0, -127), Info("C", NUMBER, 126, -127)):
-        query = of_one(database, info, *exact)
+        query = of_one(database, info, *numbers)
         table = read(query)
-        assert (table.schema.field(0).type, table["C"].to_pylist()) == (pa.decimal128(38, 1), exact)
-        assert read(query, schema={"C": "string"})["C"].to_pylist()[0] in {".1", "0.1"}
-        stream = longshore.read_sql(query, URL, return_type="arrow_stream")
-        with pytest.raises(longshore.DataError):
-            list(stream)
-        with pytest.warns(longshore.DataWarning):
-            assert longshore.read_sql(query, URL)["C"].dtype == "float64"
-    assert read(of_one(database, Info("C", NUMBER))).schema.field(0).type == pa.decimal128(38, 0)
+        assert (table.schema.field(0).type, table["C"].to_pylist()) == (pa.string(), texts)
+        stream: Any = longshore.read_sql(query, URL, return_type="arrow_stream")
+        assert pa.table(stream).equals(table)
+        assert longshore.read_sql(query, URL)["C"].tolist()[:4] == texts[:4]
+        assert longshore.schema(query, URL).equals(table.schema)
+        wanted = {"C": "decimal128(38, 2)"}
+        for return_type in ("arrow", "arrow_stream"):
+            found: Any = pa.table(longshore.read_sql(query, URL, return_type=return_type, schema=wanted))
+            assert found["C"].to_pylist() == numbers
+        with pytest.raises(longshore.DataError) as caught:
+            read(query, schema={"C": "int64"})
+        assert (caught.value.column, caught.value.row) == ("C", 0)
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ class Quirks:
     """A source, as the contract's tests see it."""
 
     source: str
-    #: The modules of the contract that have no meaning for it.
+    #: The modules of the contract, and the tests of one, that have no meaning for it.
     left_out: frozenset[str] = frozenset()
     #: Gives the URL of an empty database that lasts as long as the block.
     place: Callable[[pytest.FixtureRequest, Path], AbstractContextManager[str]]
@@ -82,6 +82,12 @@ class Quirks:
     number: str = "{}"
     binary: str = "x'{}'"
     instant: str = "%Y-%m-%d %H:%M:%S.%f+00:00"
+    #: The native type of integers' literals and expressions, where it has no scale, so that they arrive as text.
+    numbers_as_text: str = ""
+    #: A name without quotes as the database keeps it.
+    kept: Callable[[str], str] = same
+    #: An integer as a query's column that arrives as one.
+    integer: str = "{}"
     #: A literal as a value of a native type, where the database does not convert it.
     typed: Callable[[str, str], str] = lambda literal, _native: literal
     #: The quote around names.
@@ -179,6 +185,10 @@ class Quirks:
     def name(self, text: str) -> str:
         """Return a name in quotes."""
         return self.quote + text.replace(self.quote, self.quote * 2) + self.quote
+
+    def select(self, number: int) -> str:
+        """Return a query of an integer, `n`."""
+        return f"SELECT {self.integer.format(number)} AS n"
 
     def places(self, count: int) -> str:
         """Return so many parameters, with commas between."""

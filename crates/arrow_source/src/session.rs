@@ -8,6 +8,7 @@ use longshore_core::{
 use longshore_interpreter::{python_params, unlocked};
 use longshore_source::sql::{POSTGRESQL, SQLITE, positional, unlike};
 use pyo3::prelude::*;
+use pyo3::types::PyTuple;
 
 use crate::batches::{ArrowBatches, DriverResult};
 use crate::call::Handle;
@@ -272,8 +273,12 @@ impl Metadata for ArrowSession {
     }
 
     fn qualified(&self, table: &TableName) -> String {
-        let parts = table.schema.iter().chain([&table.table]);
-        parts.map(|part| format!("\"{}\"", part.replace('"', "\"\""))).collect::<Vec<_>>().join(".")
+        let path: Vec<&String> = table.schema.iter().chain([&table.table]).collect();
+        let quote = |part: &&String| format!("\"{}\"", part.replace('"', "\"\""));
+        let own = self.handle.attribute("quoted", |quoted| {
+            quoted.call1(PyTuple::new(quoted.py(), &path)?)?.extract::<String>()
+        });
+        own.unwrap_or_else(|| path.iter().map(quote).collect::<Vec<_>>().join("."))
     }
 }
 
@@ -293,6 +298,11 @@ impl Loading for ArrowSession {
             Ok(loader) => Ok(Box::new(ArrowSink::new(self, loader))),
             Err(error) => Err(Failed { error, session: self.left() }),
         }
+    }
+
+    fn begin_write(&mut self, load: &Load) -> Result<()> {
+        let commits = self.handle.attribute("new_table_commits", |commits| commits.extract::<bool>());
+        if load.makes_table() && commits == Some(true) { Ok(()) } else { self.begin() }
     }
 }
 

@@ -1,4 +1,4 @@
-//! PostgreSQL's numeric, which its ADBC driver hands over as text, and Oracle's NUMBER: decimals under the type policy.
+//! PostgreSQL's numeric, which its ADBC driver hands over as text: decimals under the type policy.
 
 use std::sync::Arc;
 
@@ -13,8 +13,6 @@ use longshore_values::decimal::Text;
 use crate::cast;
 
 const TYPE: &str = "ADBC:postgresql:typname";
-/// The key by which a source marks a field of numbers in texts, which have no scale.
-const UNSCALED: &str = "longshore:unscaled";
 const MODIFIER: &str = "POSTGRESQL:typmod";
 
 /// The scale of an undeclared numeric in a stream.
@@ -22,9 +20,7 @@ const STREAM_SCALE: i8 = 20;
 
 /// Whether the driver says that the texts of a column are numerics.
 pub(crate) fn is_numeric(field: &Field) -> bool {
-    let metadata = field.metadata();
-    *field.data_type() == DataType::Utf8
-        && (metadata.get(TYPE).is_some_and(|name| name == "numeric") || metadata.contains_key(UNSCALED))
+    *field.data_type() == DataType::Utf8 && field.metadata().get(TYPE).is_some_and(|name| name == "numeric")
 }
 
 /// The type of a numeric; text where only the whole result tells its scale.

@@ -103,6 +103,7 @@ class Session(DriverSession):
     """One connection."""
 
     failure = oracledb.Error
+    new_table_commits = True
     not_split = "a read of Oracle is one statement: each part would need a session as of one SCN"
     not_prepared = "Oracle's driver does not tell their types"
 
@@ -137,6 +138,19 @@ class Session(DriverSession):
                 raise
             hint = "a date of the years 1 to 9999, or TO_CHAR of it in the query"
             raise errors.DataError(f"{error}", hint=hint) from None
+
+    @property
+    def catalogue(self) -> Mapping[str, str]:
+        """The queries of the dictionary views."""
+        from longshore.sources.oracle_catalogue import CATALOGUE
+
+        return CATALOGUE
+
+    def quoted(self, *names: str) -> str:
+        """Give a name, of which small letters alone are Oracle's capitals."""
+        from longshore.sources.oracle_loading import folded
+
+        return super().quoted(*map(folded, names))
 
     def fail(self) -> errors.Error | None:
         """Give the error of the rows; Oracle undoes a statement that fails, and its transaction goes on."""

@@ -150,9 +150,7 @@ def column(info: Any) -> Column:
 def _number(info: Any) -> Column:
     precision, scale = info.precision or 0, _NO_SCALE if info.scale is None else info.scale
     if scale == _NO_SCALE or not precision:
-        native = f"float({precision})" if precision else "number"
-        # Without a scale: as text, which the core gives the smallest exact type.
-        return Column(info.name, native, pa.string(), _NUMBER, metadata=(("longshore:unscaled", ""),))
+        return _number_as_text(info, f"float({precision})" if precision else "number")
     native = f"number({precision},{scale})"
     if scale == 0 and precision <= _INTEGER_DIGITS:
         return Column(info.name, native, pa.int64(), convert=_integers)
@@ -160,8 +158,18 @@ def _number(info: Any) -> Column:
         return Column(info.name, native, pa.decimal128(precision, scale))
     digits, places = (precision - scale, 0) if scale < 0 else (max(precision, scale), scale)
     if digits > _DIGITS:
-        return Column(info.name, native, pa.string(), _NUMBER, metadata=(("longshore:unscaled", ""),))
+        return _number_as_text(info, native)
     return Column(info.name, native, pa.decimal128(digits, places), _NUMBER)
+
+
+def _number_as_text(info: Any, native: str) -> Column:
+    """Give the column of numbers that no Arrow type holds all of, whether they are streamed or read whole."""
+    return Column(info.name, native, pa.string(), _NUMBER, _with_zeros)
+
+
+def _with_zeros(values: Any) -> Any:
+    """Give Oracle's texts of numbers with the digit before the point that it leaves out."""
+    return pc.replace_substring_regex(values, r"^(-?)\.", r"\10.")
 
 
 def _integers(values: Any) -> Any:

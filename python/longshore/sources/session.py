@@ -87,6 +87,8 @@ class DriverSession:
     lender: Any = None
     #: Whether a statement that is stopped undoes its transaction. Rows of it that are given up end it without that.
     undoes_what_is_stopped = False
+    #: Whether a new table ends a transaction, so that none is begun for it.
+    new_table_commits = False
     #: Why a read is not split.
     not_split = "the driver reads a query whole"
     #: Why there are no types of parameters, where the driver tells none.
@@ -200,6 +202,12 @@ class DriverSession:
     def catalogue(self) -> Mapping[str, str] | None:
         """The queries of the catalogue; None where nothing is listed."""
         return self.dialect.catalogue if self.dialect else None
+
+    def quoted(self, *names: str) -> str:
+        """Give the name of a table, which may have a schema before it, for a statement."""
+        if self.dialect is None:
+            return ".".join('"' + name.replace('"', '""') + '"' for name in names)
+        return self.dialect.quoted(*names)
 
     @contextlib.contextmanager
     def running(self) -> Iterator[None]:

@@ -416,16 +416,22 @@ impl Reader {
     fn count(&mut self, table: &TableName) -> Result<i64> {
         let name = self.qualified(table)?;
         let counts = self.read(&format!("SELECT count(*) AS n FROM {name}"))?;
-        let count = counts
-            .iter()
-            .filter(|batch| batch.num_rows() == 1)
-            .find_map(|batch| batch.column(0).as_primitive_opt::<Int64Type>().map(|counts| counts.value(0)));
+        let count =
+            counts.iter().filter(|batch| batch.num_rows() == 1).find_map(|batch| integer(batch.column(0)));
         count.ok_or_else(|| Error::internal("a count is not one integer"))
     }
 }
 
 fn lost() -> Error {
     Error::operational("the connection was lost while its catalogue was read")
+}
+
+/// The one integer of a column, which may be a text of it.
+fn integer(column: &ArrayRef) -> Option<i64> {
+    match column.as_primitive_opt::<Int64Type>() {
+        Some(numbers) => Some(numbers.value(0)),
+        None => texts(column).ok()?.first().copied().flatten()?.parse().ok(),
+    }
 }
 
 /// The texts of a column; a source without types of its own has any type for a column without values.
