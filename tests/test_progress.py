@@ -6,7 +6,6 @@ import pty
 import subprocess
 import sys
 import textwrap
-import threading
 from typing import Any
 
 import pyarrow as pa
@@ -14,6 +13,7 @@ import pytest
 
 import longshore
 from longshore import Progress, read_sql
+from tests.terminal import seen_on_a_terminal
 
 QUERY = "SELECT i, i::text AS t FROM generate_series(1, 2000000) AS i"
 
@@ -127,26 +127,11 @@ def run(script: str, url: str, errors: int, **environment: str) -> str:
 
 def on_a_terminal(script: str, url: str, **environment: str) -> str:
     """Run a program whose standard error is a terminal; give what is seen there."""
-    ours, theirs = pty.openpty()
-    seen: list[bytes] = []
 
-    def look() -> None:
-        try:
-            while piece := os.read(ours, 4096):
-                seen.append(piece)
-        except OSError:
-            # Linux's way to say that the other end is closed.
-            return
+    def done(errors: int) -> None:
+        assert run(script, url, errors, TERM="xterm", COLUMNS="120", **environment) == "done\n"
 
-    thread = threading.Thread(target=look)
-    thread.start()
-    try:
-        assert run(script, url, theirs, TERM="xterm", COLUMNS="120", **environment) == "done\n"
-    finally:
-        os.close(theirs)
-        thread.join()
-        os.close(ours)
-    return b"".join(seen).decode()
+    return seen_on_a_terminal(done)
 
 
 @pytest.mark.parametrize("how", READS)

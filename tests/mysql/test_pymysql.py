@@ -14,37 +14,19 @@ import longshore
 from tests.conformance import mysql as quirks
 from tests.conformance import plain
 from tests.conformance.mysql_cases import CASES
+from tests.mysql.engines import BOATS, MakeEngine, assert_it_lends_a_connection, in_a_transaction, making, rows
 from tests.servers import MySQLEndpoint
 
-BOATS = pa.table({"berth": pa.array([1, 2], pa.int32()), "name": ["Ada", None]})
 
-
-def rows(conn: Any, query: Any = "SELECT berth, name FROM boats ORDER BY berth", **arguments: Any) -> Any:
-    return longshore.read_sql(query, conn, return_type="arrow", **arguments).to_pylist()
+@pytest.fixture
+def make_engine(server: MySQLEndpoint) -> Iterator[MakeEngine]:
+    with making(server, "pymysql", {"read_timeout": 60, "ssl_disabled": True}) as make:
+        yield make
 
 
 @pytest.fixture
-def make_engine(server: MySQLEndpoint) -> Iterator[Callable[..., sa.Engine]]:
-    """Give a function that makes an engine, whose connections are not said by its URL alone."""
-    engines: list[sa.Engine] = []
-
-    def make(**arguments: Any) -> sa.Engine:
-        url = sa.make_url(server.url()).set(drivername="mysql+pymysql")
-        arguments = {"read_timeout": 60, "ssl_disabled": True, **arguments}
-        engines.append(sa.create_engine(url, connect_args=arguments))
-        return engines[-1]
-
-    yield make
-    for engine in engines:
-        engine.dispose()
-
-
-@pytest.fixture
-def conn(make_engine: Callable[..., sa.Engine], tables: Callable[[str], None]) -> Iterator[sa.Connection]:
-    """Give a connection, on which a transaction is open that has written to a table."""
-    tables("CREATE TABLE boats (berth int NOT NULL UNIQUE, name varchar(20)) ENGINE = InnoDB")
-    with make_engine().connect() as connection:
-        connection.execute(sa.text("INSERT INTO boats VALUES (1, 'Ada'), (2, NULL)"))
+def conn(make_engine: MakeEngine, tables: Callable[[str], None]) -> Iterator[sa.Connection]:
+    with in_a_transaction(make_engine(), tables) as connection:
         yield connection
 
 
@@ -119,31 +101,11 @@ def test_what_is_stopped_leaves_the_connection_usable(conn: sa.Connection) -> No
     assert rows(conn) == BOATS.to_pylist()
 
 
-def test_an_engine_lends_a_connection(make_engine: Callable[..., sa.Engine], url: str) -> None:
-    engine = make_engine()
-    pool: Any = engine.pool
-    assert longshore.write_sql(BOATS, "boats", engine, if_exists="replace") == 2
-    try:
-        assert rows(url) == rows(engine) == BOATS.to_pylist()
-        count = "SELECT count(*) AS n FROM boats"
-        assert rows(engine, [count, count]) == [{"n": 2}, {"n": 2}]
-        with pytest.raises(longshore.DataError):
-            longshore.write_sql(pa.table({"berth": [3, 2**40]}), "boats", engine, if_exists="append")
-        assert rows(engine, count, pre_execution_query="INSERT INTO boats VALUES (3, NULL)") == [{"n": 3}]
-        assert rows(url, count) == [{"n": 3}]
-        with longshore.read_sql("SELECT * FROM boats", engine, return_type="arrow_stream") as stream:
-            assert pool.checkedout() == 1
-            next(iter(stream))
-        assert pool.checkedout() == 0
-        with engine.connect() as connection:
-            assert connection.exec_driver_sql("SELECT @@autocommit").scalar() == 0
-    finally:
-        longshore.read_sql("SELECT 1", url, pre_execution_query="DROP TABLE boats")
+def test_an_engine_lends_a_connection(make_engine: MakeEngine, url: str) -> None:
+    assert_it_lends_a_connection(make_engine(), url)
 
 
-def test_rows_go_as_a_file_where_the_client_offers_it(
-    make_engine: Callable[..., sa.Engine], conn: sa.Connection
-) -> None:
+def test_rows_go_as_a_file_where_the_client_offers_it(make_engine: MakeEngine, conn: sa.Connection) -> None:
     conn.commit()
     more = pa.table({"berth": range(3, 1000)})
     with make_engine(local_infile=True).connect() as connection:

@@ -1,9 +1,6 @@
 """Parts see one snapshot, whatever others do meanwhile: each read equals one state that the database was in."""
 
 import contextlib
-import os
-import threading
-import time
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -12,41 +9,21 @@ import pyarrow.compute as pc
 import pytest
 
 import longshore
+from tests.changes import changing
 from tests.mysql.comparing import ROWS, Options
 from tests.mysql.reading import table
 from tests.servers import MySQLEndpoint
 
 pytestmark = pytest.mark.costly
 
-SECONDS = float(os.environ.get("LONGSHORE_SNAPSHOT_SECONDS", "1"))
 Tables = Callable[[str], None]
 
 
 @contextlib.contextmanager
-def changing(server: MySQLEndpoint, changes: list[str]) -> Iterator[Callable[[int], bool]]:
-    """Run `changes` over and over next to the block, which asks after each read whether there is time for more."""
-    deadline, stop = time.monotonic() + SECONDS, threading.Event()
-    failures: list[BaseException] = []
-
-    def change() -> None:
-        try:
-            with contextlib.closing(server.client()) as client, client.cursor() as cursor:
-                while not stop.is_set():
-                    for statement in changes:
-                        cursor.execute(statement)
-        except BaseException as failure:  # noqa: BLE001  it is told in the test's own thread
-            failures.append(failure)
-
-    thread = threading.Thread(target=change)
-    thread.start()
-    try:
-        # Where the machine is busy, two take as long as they take.
-        yield lambda reads: not failures and time.monotonic() < deadline + (60 if reads < 2 else 0)
-    finally:
-        stop.set()
-        thread.join()
-    if failures:
-        raise failures[0]
+def session(server: MySQLEndpoint) -> Iterator[Callable[[str], object]]:
+    """Give what runs a statement in a session of another client's."""
+    with contextlib.closing(server.client()) as client, client.cursor() as cursor:
+        yield cursor.execute
 
 
 CHANGES = [
@@ -85,7 +62,7 @@ def test_one_snapshot_of_a_table_that_changes(
         ANALYZE TABLE moving;
     """)
     reads, parallel = 0, 0
-    with changing(server, CHANGES) as more:
+    with changing(session(server), CHANGES) as more:
         while more(reads):
             with warnings.catch_warnings(record=True, action="always") as caught:
                 result = table("SELECT * FROM moving", server.url(), options={"lock": lock}, **arguments)
@@ -111,7 +88,7 @@ def test_one_snapshot_between_quick_changes(
     values = ", ".join(f"({i}, 0)" for i in range(8))
     tables(f"CREATE TABLE moving (id int PRIMARY KEY, version int); INSERT INTO moving VALUES {values}")
     reads = 0
-    with changing(server, ["UPDATE moving SET version = version + 1"]) as more:
+    with changing(session(server), ["UPDATE moving SET version = version + 1"]) as more:
         while more(reads):
             try:
                 result = table(

@@ -18,43 +18,26 @@ import longshore
 from tests.conformance import mysql as quirks
 from tests.conformance import plain
 from tests.conformance.mysql_cases import CASES
+from tests.mysql.engines import BOATS, MakeEngine, assert_it_lends_a_connection, in_a_transaction, making, rows
 from tests.servers import MySQLEndpoint
 
-BOATS = pa.table({"berth": pa.array([1, 2], pa.int32()), "name": ["Ada", None]})
 FLOATS = "CREATE TEMPORARY TABLE floats (f float) AS SELECT 0.1 AS f"
 SEQ = "WITH RECURSIVE seq AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM seq WHERE n < 100)"
 
 
-def rows(conn: Any, query: Any = "SELECT berth, name FROM boats ORDER BY berth", **arguments: Any) -> Any:
-    return longshore.read_sql(query, conn, return_type="arrow", **arguments).to_pylist()
-
-
-@pytest.fixture(params=["mysqldb"])
-def make_engine(request: pytest.FixtureRequest, server: MySQLEndpoint) -> Iterator[Callable[..., sa.Engine]]:
-    """Give a function that makes an engine, whose connections are not said by its URL alone."""
-    engines: list[sa.Engine] = []
-
-    def make(**arguments: Any) -> sa.Engine:
-        url = sa.make_url(server.url()).set(drivername=f"mysql+{request.param}")
-        given = {"mysqldb": {"connect_timeout": 60, "charset": "utf8mb4"}}[request.param]
-        engines.append(sa.create_engine(url, connect_args={**given, **arguments}))
-        return engines[-1]
-
-    yield make
-    for engine in engines:
-        engine.dispose()
+@pytest.fixture
+def make_engine(server: MySQLEndpoint) -> Iterator[MakeEngine]:
+    with making(server, "mysqldb", {"connect_timeout": 60, "charset": "utf8mb4"}) as make:
+        yield make
 
 
 @pytest.fixture
-def conn(make_engine: Callable[..., sa.Engine], tables: Callable[[str], None]) -> Iterator[sa.Connection]:
-    """Give a connection, on which a transaction is open that has written to a table."""
-    tables("CREATE TABLE boats (berth int NOT NULL UNIQUE, name varchar(20)) ENGINE = InnoDB")
-    with make_engine().connect() as connection:
-        connection.execute(sa.text("INSERT INTO boats VALUES (1, 'Ada'), (2, NULL)"))
+def conn(make_engine: MakeEngine, tables: Callable[[str], None]) -> Iterator[sa.Connection]:
+    with in_a_transaction(make_engine(), tables) as connection:
         yield connection
 
 
-def test_types_are_those_of_a_url(make_engine: Callable[..., sa.Engine], server: MySQLEndpoint) -> None:
+def test_types_are_those_of_a_url(make_engine: MakeEngine, server: MySQLEndpoint) -> None:
     name = "MariaDB" if "MariaDB" in server.sql("SELECT version()")[0][0] else "MySQL"
     with make_engine().connect() as connection:
         driver = connection.dialect.driver
@@ -172,7 +155,7 @@ def test_what_is_stopped_leaves_the_connection_usable(conn: sa.Connection) -> No
     assert rows(conn) == BOATS.to_pylist()
 
 
-def test_a_statement_that_cannot_be_stopped_ends_with_its_connection(make_engine: Callable[..., sa.Engine]) -> None:
+def test_a_statement_that_cannot_be_stopped_ends_with_its_connection(make_engine: MakeEngine) -> None:
     opened = make_engine()
     dialect: Any = opened.dialect
     arguments, keywords = dialect.create_connect_args(opened.url)
@@ -205,7 +188,7 @@ def test_results_of_a_procedure_and_of_show(conn: sa.Connection, server: MySQLEn
         server.sql("DROP PROCEDURE ports")
 
 
-def test_a_deadlock_is_told_by_its_state(conn: sa.Connection, make_engine: Callable[..., sa.Engine]) -> None:
+def test_a_deadlock_is_told_by_its_state(conn: sa.Connection, make_engine: MakeEngine) -> None:
     conn.commit()
     update = "UPDATE boats SET name = 'x' WHERE berth = %d"
     with make_engine().connect() as other, concurrent.futures.ThreadPoolExecutor(1) as pool:
@@ -234,26 +217,8 @@ def test_long_rows_and_many(conn: sa.Connection) -> None:
     assert many["n"].to_pylist() == [n for n in range(1, 101) for _ in range(100)]
 
 
-def test_an_engine_lends_a_connection(make_engine: Callable[..., sa.Engine], url: str) -> None:
-    engine = make_engine()
-    pool: Any = engine.pool
-    assert longshore.write_sql(BOATS, "boats", engine, if_exists="replace") == 2
-    try:
-        assert rows(url) == rows(engine) == BOATS.to_pylist()
-        count = "SELECT count(*) AS n FROM boats"
-        assert rows(engine, [count, count]) == [{"n": 2}, {"n": 2}]
-        with pytest.raises(longshore.DataError):
-            longshore.write_sql(pa.table({"berth": [3, 2**40]}), "boats", engine, if_exists="append")
-        assert rows(engine, count, pre_execution_query="INSERT INTO boats VALUES (3, NULL)") == [{"n": 3}]
-        assert rows(url, count) == [{"n": 3}]
-        with longshore.read_sql("SELECT * FROM boats", engine, return_type="arrow_stream") as stream:
-            assert pool.checkedout() == 1
-            next(iter(stream))
-        assert pool.checkedout() == 0
-        with engine.connect() as connection:
-            assert connection.exec_driver_sql("SELECT @@autocommit").scalar() == 0
-    finally:
-        longshore.read_sql("SELECT 1", url, pre_execution_query="DROP TABLE boats")
+def test_an_engine_lends_a_connection(make_engine: MakeEngine, url: str) -> None:
+    assert_it_lends_a_connection(make_engine(), url)
 
 
 def test_connections_that_are_refused(conn: sa.Connection) -> None:

@@ -4,7 +4,6 @@ LONGSHORE_SNAPSHOT_SECONDS says for how long each writer and its readers run: 1,
 """
 
 import contextlib
-import os
 import threading
 import time
 import warnings
@@ -16,11 +15,11 @@ import pyarrow.compute as pc
 import pytest
 
 import longshore
+from tests.changes import changing
 from tests.servers import PostgreSQL
 
 pytestmark = pytest.mark.server
 
-SECONDS = float(os.environ.get("LONGSHORE_SNAPSHOT_SECONDS", "1"))
 ROWS = 3000
 TOTAL = 100 * ROWS
 
@@ -59,31 +58,10 @@ def server(make_server: Callable[..., PostgreSQL]) -> PostgreSQL:
 
 
 @contextlib.contextmanager
-def changing(url: str, changes: list[str]) -> Iterator[Callable[[int], bool]]:
-    """Run `changes` over and over next to the block, which asks after each read whether there is time for more."""
-    deadline, stop = time.monotonic() + SECONDS, threading.Event()
-    failures: list[BaseException] = []
-
-    def change() -> None:
-        try:
-            with longshore.connect(url, autocommit=True) as connection:
-                while not stop.is_set():
-                    for statements in changes:
-                        for statement in statements.split(";"):
-                            connection.execute(statement)
-        except BaseException as failure:  # noqa: BLE001  it is told in the test's own thread
-            failures.append(failure)
-
-    thread = threading.Thread(target=change)
-    thread.start()
-    try:
-        # Where the machine is busy, two take as long as they take.
-        yield lambda reads: not failures and time.monotonic() < deadline + (60 if reads < 2 else 0)
-    finally:
-        stop.set()
-        thread.join()
-    if failures:
-        raise failures[0]
+def session(url: str) -> Iterator[Callable[[str], object]]:
+    """Give what runs the statements of a text, each a transaction of its own."""
+    with longshore.connect(url, autocommit=True) as connection:
+        yield lambda statements: [connection.execute(statement) for statement in statements.split(";")]
 
 
 def whole(table: pa.Table) -> None:
@@ -118,7 +96,7 @@ def test_a_table_that_changes(query: Any, arguments: dict[str, Any], server: Pos
     server.psql(make("moving"))
     url = server.url()
     reads = 0
-    with changing(url, [change.format(table="moving") for change in CHANGES]) as more:
+    with changing(session(url), [change.format(table="moving") for change in CHANGES]) as more:
         while more(reads):
             whole(longshore.read_sql(query, url, return_type="arrow", **arguments))
             reads += 1
@@ -128,7 +106,7 @@ def test_a_table_that_changes(query: Any, arguments: dict[str, Any], server: Pos
 def test_a_stream_of_a_table_that_changes(server: PostgreSQL) -> None:
     server.psql(make("moving"))
     url = server.url()
-    with changing(url, [change.format(table="moving") for change in CHANGES]) as more:
+    with changing(session(url), [change.format(table="moving") for change in CHANGES]) as more:
         reads = 0
         while more(reads):
             stream = longshore.read_sql(QUERY, url, return_type="arrow_stream", partition_num=3, batch_size=100)
@@ -159,7 +137,7 @@ def test_partitions_that_come_and_go(on: str | None, server: PostgreSQL) -> None
     """)
     url = server.url()
     seen: list[int] = []
-    with changing(url, PARTITIONS) as more, warnings.catch_warnings():
+    with changing(session(url), PARTITIONS) as more, warnings.catch_warnings():
         # They may come and go too often to be taken.
         warnings.simplefilter("ignore", longshore.SerialReadWarning)
         while more(len(seen)):

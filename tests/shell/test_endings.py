@@ -3,12 +3,10 @@
 import contextlib
 import json
 import os
-import pty
 import resource
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,6 +16,7 @@ import pytest
 import longshore
 from tests.servers import Endpoint, PostgreSQL, free_port
 from tests.shell.running import Shell, alone, command, surroundings
+from tests.terminal import seen_on_a_terminal
 
 STREAMING = "SELECT repeat('x', 100) AS t, generate_series(1, 500000000) AS i"
 SLEEPING = "SELECT pg_sleep(60)::text AS t"
@@ -343,26 +342,11 @@ def test_a_bar_on_a_terminal_and_none_elsewhere(url: str, tmp_path: Path) -> Non
 
 def on_a_terminal(*arguments: str) -> str:
     """Run the command with a terminal for its standard error, and return what is seen there."""
-    ours, theirs = pty.openpty()
-    seen: list[bytes] = []
+    environment = surroundings(TERM="xterm", COLUMNS="120")
 
-    def look() -> None:
-        try:
-            while piece := os.read(ours, 4096):
-                seen.append(piece)
-        except OSError:
-            # Linux's way to say that the other end is closed.
-            return
-
-    thread = threading.Thread(target=look)
-    thread.start()
-    try:
-        environment = surroundings(TERM="xterm", COLUMNS="120")
+    def run(errors: int) -> None:
         subprocess.run(
-            command(*arguments), stdout=subprocess.DEVNULL, stderr=theirs, env=environment, check=True, timeout=60
+            command(*arguments), stdout=subprocess.DEVNULL, stderr=errors, env=environment, check=True, timeout=60
         )
-    finally:
-        os.close(theirs)
-        thread.join()
-        os.close(ours)
-    return b"".join(seen).decode()
+
+    return seen_on_a_terminal(run)

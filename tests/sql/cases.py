@@ -245,18 +245,3 @@ def query(case: Case, nulls: str) -> str:
     values = ", ".join(f"({number}, {text})" for number, text in enumerate(rows))
     where = "WHERE number < 0" if nulls == "empty" else ""
     return f"SELECT c FROM (VALUES {values}) AS t(number, c) {where} ORDER BY number"
-
-
-def expected(values: tuple[Any, ...], nulls: str) -> list[Any]:
-    """List what `query` selects."""
-    match nulls:
-        case "first":
-            return [None, *values]
-        case "last":
-            return [*values, None]
-        case "all":
-            return [None] * len(values)
-        case "empty":
-            return []
-        case _:
-            return [*values]

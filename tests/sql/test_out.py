@@ -11,8 +11,8 @@ import pytest
 
 import longshore
 from longshore import sql
-from tests.frames.cases import TEXT, values
-from tests.sql.cases import CASES, NULLS, Case, expected, query
+from tests.frames.cases import TEXT, expected, values
+from tests.sql.cases import CASES, NULLS, Case, query
 
 #: Decimals that pandas' doubles round: `test_lossy_values` has the warnings.
 pytestmark = [pytest.mark.packages, pytest.mark.filterwarnings("ignore:numeric values:longshore.DataWarning")]
