@@ -9,8 +9,8 @@ use adbc_core::error::{Error as AdbcError, Result};
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, Schema, SchemaRef};
 use longshore_core::{
-    CancelHandle, Connection, Deadline, Delivery, Done, Error, LiveResult, Never, Opened, Progress, Query,
-    ReadOptions, Request, Split, Transaction, Warnings, locked, open_read,
+    CancelHandle, Connection, Deadline, Done, Error, LiveResult, Never, Opened, Progress, Query, ReadOptions,
+    Request, Split, Transaction, Warnings, locked, open_read,
 };
 
 use crate::error::adbc_error;
@@ -60,14 +60,8 @@ pub(crate) struct Reading {
 impl Reading {
     /// Runs any statement, with rows or without.
     fn open(&self, query: Query) -> Result<(LiveResult, Option<Done>)> {
-        let request = Request {
-            setup: Vec::new(),
-            queries: vec![query],
-            split: self.split.clone(),
-            delivery: Delivery::Ordered,
-            estimate: false,
-            options: self.options.clone(),
-        };
+        let request =
+            Request { split: self.split.clone(), ..Request::unsplit(vec![query], self.options.clone()) };
         let opened = open_read(&self.connection, &request, &self.deadline).map_err(adbc_error)?;
         Ok(live(opened, self.deadline.clone()))
     }

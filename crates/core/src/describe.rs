@@ -11,8 +11,8 @@ use crate::remedy::with_remedy;
 use crate::source::{Reservation, Source};
 use crate::split::divide;
 use crate::{
-    Column, Deadline, Delivery, Division, Error, Kind, Opened, Query, ReadOptions, Request, Result, Session,
-    Split, TableName, open_read,
+    Column, Deadline, Division, Error, Kind, Opened, Query, ReadOptions, Request, Result, Session, Split,
+    TableName, open_read,
 };
 
 /// The one schema of what `queries` return, told by a session of `source`.
@@ -56,15 +56,7 @@ pub fn table_schema(
 /// The tables and views of `source`, as its catalogue lists them; see [`CatalogueQueries::tables`](crate::CatalogueQueries).
 pub fn tables(source: &dyn Source, deadline: &Deadline) -> Result<Opened> {
     let query = on_session(source, deadline, |session| Ok(Query::new(metadata(session)?.queries().tables)))?;
-    let request = Request {
-        setup: Vec::new(),
-        queries: vec![query],
-        split: None,
-        delivery: Delivery::Ordered,
-        estimate: false,
-        options: ReadOptions::default(),
-    };
-    open_read(source, &request, deadline)
+    open_read(source, &Request::unsplit(vec![query], ReadOptions::default()), deadline)
 }
 
 /// Disjoint parts of `query`, as texts that need neither this session nor its snapshot; the query itself where it has no

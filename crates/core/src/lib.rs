@@ -36,15 +36,15 @@ mod write;
 
 pub use catalogue::{
     COLUMN, CONSTRAINT, CatalogueQueries, Current, Depth, Metadata, ObjectFilter, PLACE, STATISTIC_NAMES,
-    catalogue_queries, current, has_table, lacks_table, objects, statistics, table_types, temporary_schema,
-    use_schema,
+    catalogue_batch, catalogue_queries, current, has_table, lacks_table, objects, statistics, table_types,
+    temporary_schema, use_schema,
 };
 pub use connection::{Connection, in_use};
 pub use deadline::{CancelHandle, Deadline, Interrupt, Never};
 pub use describe::{describe, parameters, partition, table_schema, tables};
 pub use error::{Error, Kind, Place, Result};
 pub use jobs::{locked, run_jobs};
-pub use metadata::{DEFERRED, EXTENSION, EXTENSION_METADATA, NATIVE_TYPE, has_deferred};
+pub use metadata::{DEFERRED, EXTENSION, EXTENSION_METADATA, NATIVE_TYPE, has_deferred, native_field};
 pub use open::{Opened, Request, open_read};
 pub use parallel::Delivery;
 pub use partitions::{Partitions, execute_partitions, read_partition};

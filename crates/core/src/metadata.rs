@@ -1,5 +1,7 @@
 //! The metadata keys of Arrow fields that sources write and frames read.
 
+use std::collections::HashMap;
+
 use arrow_schema::{DataType, Field};
 
 /// The database's own name of a column's type.
@@ -13,6 +15,21 @@ pub const EXTENSION_METADATA: &str = "ARROW:extension:metadata";
 
 /// Marks a field whose final type depends on the whole result: see [`crate::Batches::finalise`].
 pub const DEFERRED: &str = "longshore.deferred";
+
+/// The field of a column, with the database's own name of its type, and of the extension type where it has one.
+#[must_use]
+pub fn native_field(
+    name: &str,
+    data_type: DataType,
+    nullable: bool,
+    native_type: &str,
+    extension: Option<&str>,
+) -> Field {
+    let extension = extension.map(|extension| (EXTENSION.to_owned(), extension.to_owned()));
+    let native_type = [(NATIVE_TYPE.to_owned(), native_type.to_owned())];
+    let metadata: HashMap<_, _> = native_type.into_iter().chain(extension).collect();
+    Field::new(name, data_type, nullable).with_metadata(metadata)
+}
 
 /// Whether the field's type is not yet final somewhere in it.
 #[must_use]

@@ -39,6 +39,21 @@ pub struct Request {
     pub options: ReadOptions,
 }
 
+impl Request {
+    /// A read of queries as they are, over one session.
+    #[must_use]
+    pub fn unsplit(queries: Vec<Query>, options: ReadOptions) -> Self {
+        Self {
+            setup: Vec::new(),
+            queries,
+            split: None,
+            delivery: Delivery::Ordered,
+            estimate: false,
+            options,
+        }
+    }
+}
+
 /// A result on its way.
 pub struct Opened {
     /// Its batches. At their end, or when they are dropped, the sessions go back to where they came from.

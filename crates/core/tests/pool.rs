@@ -9,19 +9,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use fake::{Stop, database, numbers};
-use longshore_core::{
-    Batches, Deadline, Delivery, Kind, Pool, Query, ReadOptions, Request, Result, Split, open_read,
-};
+use longshore_core::{Batches, Deadline, Kind, Pool, Query, ReadOptions, Request, Result, Split, open_read};
 
 fn open(pool: &Arc<Pool>, text: &str, parts: usize, deadline: &Deadline) -> Result<Box<dyn Batches>> {
-    let request = Request {
-        setup: Vec::new(),
-        queries: vec![Query::new(text)],
-        split: (parts > 1).then(|| Split { number: NonZeroUsize::new(parts), ..Split::default() }),
-        delivery: Delivery::Ordered,
-        estimate: false,
-        options: ReadOptions::default(),
-    };
+    let split = (parts > 1).then(|| Split { number: NonZeroUsize::new(parts), ..Split::default() });
+    let request = Request { split, ..Request::unsplit(vec![Query::new(text)], ReadOptions::default()) };
     open_read(pool, &request, deadline).map(|opened| opened.batches)
 }
 

@@ -1,7 +1,6 @@
 //! The contents of a server's databases, as the rows of catalogue queries: Flight SQL has a command for each.
 
 use std::borrow::Cow;
-use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt32Type;
@@ -10,10 +9,10 @@ use arrow_flight::sql::{
     CommandGetDbSchemas, CommandGetImportedKeys, CommandGetPrimaryKeys, CommandGetSqlInfo,
     CommandGetTableTypes, CommandGetTables, ProstMessageExt, SqlInfo,
 };
-use arrow_schema::{DataType, Field, Schema};
+use arrow_schema::{Field, Schema};
 use bytes::Bytes;
 use longshore_core::{
-    COLUMN, CONSTRAINT, CatalogueQueries, Error, Kind, NATIVE_TYPE, PLACE, Query, Result, type_name,
+    COLUMN, CONSTRAINT, CatalogueQueries, Kind, NATIVE_TYPE, PLACE, Query, Result, catalogue_batch, type_name,
 };
 use longshore_flight_protocol::CATALOGUE;
 
@@ -87,7 +86,7 @@ impl FlightSession {
             "constraints" => (of(&CONSTRAINT), self.constraints()?),
             _ => return Ok(None),
         };
-        batch(&names, &rows).map(Some)
+        catalogue_batch(&names, &rows).map(Some)
     }
 
     fn current_row(&self) -> Result<Row> {
@@ -302,13 +301,4 @@ fn text_rows(batch: &RecordBatch, names: &[&str]) -> Result<Vec<Row>> {
         columns.iter().map(move |texts| texts.is_valid(row).then(|| texts.value(row).to_owned()))
     };
     Ok((0..batch.num_rows()).map(|at| row(at).collect()).collect())
-}
-
-fn batch(names: &[&str], rows: &[Row]) -> Result<RecordBatch> {
-    let fields: Vec<Field> = names.iter().map(|name| Field::new(*name, DataType::Utf8, true)).collect();
-    let column = |at: usize| -> ArrayRef {
-        Arc::new(rows.iter().map(|row| row[at].as_deref()).collect::<StringArray>())
-    };
-    RecordBatch::try_new(Arc::new(Schema::new(fields)), (0..names.len()).map(column).collect())
-        .map_err(|error| Error::internal(error.to_string()))
 }

@@ -1,13 +1,12 @@
 //! A session: describes and runs statements.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema};
 use longshore_core::{
-    Batches, CatalogueQueries, Column, Deadline, Done, Error, Failed, Load, Loading, Metadata, NATIVE_TYPE,
-    NoRows, Query, ReadOptions, Result, Scripting, Session, Sink, Splitting, TableName, Target, Transaction,
-    TransactionStatements, not_committed,
+    Batches, CatalogueQueries, Column, Deadline, Done, Error, Failed, Load, Loading, Metadata, NoRows, Query,
+    ReadOptions, Result, Scripting, Session, Sink, Splitting, TableName, Target, Transaction,
+    TransactionStatements, native_field, not_committed,
 };
 use longshore_source::rows::Rows;
 use longshore_values::{Assembly, ReadColumn};
@@ -106,8 +105,7 @@ impl ColumnPlan {
         let default = native.field(&column.name, column.nullable || !is_plain, options);
         let field = match options.wanted(&column.name) {
             Some(wanted) if wanted != default.data_type() => {
-                let metadata = HashMap::from([(NATIVE_TYPE.to_owned(), native.label.clone())]);
-                Field::new(&column.name, wanted.clone(), default.is_nullable()).with_metadata(metadata)
+                native_field(&column.name, wanted.clone(), default.is_nullable(), &native.label, None)
             }
             _ => default,
         };

@@ -2,11 +2,10 @@
 //!
 //! Adding a type is one arm of [`class_of`], and one of [`decode`](crate::decode) where its class is new.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, TimeUnit};
-use longshore_core::{Decimals, EXTENSION, Error, Kind, NATIVE_TYPE, Place, ReadOptions, Result, Uuids};
+use longshore_core::{Decimals, Error, Kind, Place, ReadOptions, Result, Uuids, native_field};
 use mssql_tds::datatypes::sqldatatypes::TdsDataType;
 use mssql_tds::query::metadata::ColumnMetadata;
 use mssql_tds::token::tokens::SqlCollation;
@@ -116,16 +115,12 @@ impl Type {
 
     /// The Arrow field of a column of this type.
     pub(crate) fn field(&self, name: &str, nullable: bool, options: &ReadOptions) -> Field {
-        let mut metadata = HashMap::from([(NATIVE_TYPE.to_owned(), self.label.clone())]);
         let extension = match self.class {
             Class::Json => Some("arrow.json"),
             Class::Uuid if options.uuid == Uuids::Arrow => Some("arrow.uuid"),
             _ => None,
         };
-        if let Some(extension) = extension {
-            metadata.insert(EXTENSION.to_owned(), extension.to_owned());
-        }
-        Field::new(name, self.arrow(options), nullable).with_metadata(metadata)
+        native_field(name, self.arrow(options), nullable, &self.label, extension)
     }
 
     /// The column `name` as errors name it.

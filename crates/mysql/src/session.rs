@@ -1,14 +1,13 @@
 //! A session: describes and runs statements.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use longshore_core::{
     Batches, CatalogueQueries, Column, Deadline, Division, Done, Error, Failed, Kind, Load, Loading,
-    Metadata, NATIVE_TYPE, NoRows, ParameterSets, Params, Preparing, Protocol, Query, ReadOptions, Result,
-    SEVERAL, Scripting, Session, Sink, Split, Splitting, Stage, TableName, Target, Transaction,
-    TransactionStatements, Value, not_committed,
+    Metadata, NoRows, ParameterSets, Params, Preparing, Protocol, Query, ReadOptions, Result, SEVERAL,
+    Scripting, Session, Sink, Split, Splitting, Stage, TableName, Target, Transaction, TransactionStatements,
+    Value, native_field, not_committed,
 };
 use longshore_source::rows::Rows;
 use longshore_source::sql::{Numbered, Token, positional};
@@ -310,10 +309,7 @@ impl MySqlSession {
         let default_type = default.as_ref().ok().map(|field| field.data_type().clone());
         let field = match default {
             Ok(field) if field.data_type() == wanted => field,
-            _ => {
-                let metadata = HashMap::from([(NATIVE_TYPE.to_owned(), native.label.clone())]);
-                Field::new(name, wanted.clone(), nullable).with_metadata(metadata)
-            }
+            _ => native_field(name, wanted.clone(), nullable, &native.label, None),
         };
         Ok(ColumnPlan { default: default_type, native, field })
     }

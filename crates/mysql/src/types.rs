@@ -2,12 +2,9 @@
 //!
 //! Adding a type is one arm of [`class_of`], and one of [`decode`](crate::decode) where its class is new.
 
-use std::collections::HashMap;
-
 use arrow_schema::{DataType, Field, TimeUnit};
 use longshore_core::{
-    Decimals, EXTENSION, Error, Kind, NATIVE_TYPE, Place, Protocol, ReadOptions, Result, Unrepresentable,
-    Uuids,
+    Decimals, Error, Kind, Place, Protocol, ReadOptions, Result, Unrepresentable, Uuids, native_field,
 };
 
 use crate::message::Definition;
@@ -103,17 +100,13 @@ impl Type {
 
     /// The Arrow field of a column of this type.
     pub(crate) fn field(&self, name: &str, nullable: bool, options: &ReadOptions) -> Result<Field> {
-        let mut metadata = HashMap::from([(NATIVE_TYPE.to_owned(), self.label.clone())]);
         let extension = match self.class {
             Class::Json => Some("arrow.json"),
             Class::Uuid if options.uuid == Uuids::Arrow => Some("arrow.uuid"),
             _ => None,
         };
-        if let Some(extension) = extension {
-            metadata.insert(EXTENSION.to_owned(), extension.to_owned());
-        }
         let data_type = self.arrow(options).map_err(|error| error.at(self.place(name)))?;
-        Ok(Field::new(name, data_type, nullable).with_metadata(metadata))
+        Ok(native_field(name, data_type, nullable, &self.label, extension))
     }
 
     /// The column `name` as errors name it.

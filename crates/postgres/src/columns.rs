@@ -1,12 +1,11 @@
 //! The columns of a statement, as they will be read, and the types of `schema=`, made safe to decode into before anything
 //! is run.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, FieldRef, Fields};
 use longshore_core::{
-    DEFERRED, Error, Kind as ErrorKind, NATIVE_TYPE, Place, Protocol, ReadOptions, Result, has_deferred,
+    DEFERRED, Error, Kind as ErrorKind, Place, Protocol, ReadOptions, Result, has_deferred, native_field,
 };
 use longshore_values::ReadColumn;
 
@@ -73,9 +72,8 @@ fn result_column(
         // A deferred field's type is only how its cells are kept: no caller can ask for it.
         let is_default = |field: &Field| *field.data_type() == requested && !has_deferred(field);
         if !default.as_ref().is_ok_and(is_default) {
-            let metadata = HashMap::from([(NATIVE_TYPE.to_owned(), native.label())]);
             let format = requested_format(&native, &requested, options);
-            let field = Field::new(&column.name, requested, nullable).with_metadata(metadata);
+            let field = native_field(&column.name, requested, nullable, &native.label(), None);
             return Ok(ResultColumn { native, field, format });
         }
     }

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use longshore_arrow_source::{ArrowConnection, MySqlConnection, SqliteConnection};
 use longshore_core::{
-    Connection, Decimals, Delivery, Direct, Error, Hold, Kind, Params, Partitions, Pool, Progress, Query,
-    ReadOptions, Request, Result, Source, Transaction,
+    Connection, Decimals, Direct, Error, Hold, Kind, Params, Partitions, Pool, Progress, Query, ReadOptions,
+    Request, Result, Source, Transaction,
 };
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -162,14 +162,7 @@ impl PyConnection {
         let options = ReadOptions { batch_rows: BATCH_ROWS, any_statement: true, ..options };
         let (warnings, progress) = (options.warnings.clone(), Progress::new(None, Arc::default()));
         let deadline = reading_deadline(py, None, cancel_handle, progress.clone())?;
-        let request = Request {
-            setup: Vec::new(),
-            queries: vec![query],
-            split: None,
-            delivery: Delivery::Ordered,
-            estimate: false,
-            options,
-        };
+        let request = Request::unsplit(vec![query], options);
         py.detach(|| {
             let opened = longshore_core::open_read(&self.0, &request, &deadline)?;
             let first = (!whole).then_some(BATCH_ROWS);

@@ -6,9 +6,9 @@ use std::time::Duration;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use longshore_core::{
-    Batches, CancelHandle, CatalogueQueries, Connection, Current, Deadline, Decimals, Delivery, Direct,
-    IfExists, Load, Never, OwnOptions, Params, Pool, Query, ReadOptions, Request, Result, Source, Spread,
-    TableName, open_read,
+    Batches, CancelHandle, CatalogueQueries, Connection, Current, Deadline, Decimals, Direct, IfExists, Load,
+    Never, OwnOptions, Params, Pool, Query, ReadOptions, Request, Result, Source, Spread, TableName,
+    open_read,
 };
 
 /// The sessions of a role.
@@ -91,14 +91,7 @@ impl Where {
             sets.push(Params::None);
         }
         let query = |params| Query { text: text.to_owned(), params };
-        let request = Request {
-            setup: Vec::new(),
-            queries: sets.into_iter().map(query).collect(),
-            split: None,
-            delivery: Delivery::Ordered,
-            estimate: false,
-            options: options(),
-        };
+        let request = Request::unsplit(sets.into_iter().map(query).collect(), options());
         let opened = open_read(self.source(), &request, deadline)?;
         Ok(Rows { batches: opened.batches, cancel: deadline.cancel_handle() })
     }

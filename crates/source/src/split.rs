@@ -102,6 +102,22 @@ pub fn ranges(column: &str, bounds: &[String]) -> Vec<String> {
     first.chain(bounds.windows(2).map(between)).chain([format!("{column} >= {last}")]).collect()
 }
 
+/// The same where the values' order may be another than the bounds': each condition but the first rules out all parts before it.
+/// `always` is a condition that every row fulfils, and `is_null` the one of NULL, which the last part has.
+#[must_use]
+pub fn ranges_with_null(column: &str, bounds: &[String], always: &str, is_null: &str) -> Vec<String> {
+    let mut before: Vec<String> = Vec::with_capacity(bounds.len());
+    let mut conditions = Vec::with_capacity(bounds.len() + 1);
+    for bound in bounds {
+        let here = format!("{column} < {bound}");
+        conditions.push(before.iter().chain([&here]).cloned().collect::<Vec<_>>().join(" AND "));
+        before.push(format!("{column} >= {bound}"));
+    }
+    let last = if before.is_empty() { always.to_owned() } else { before.join(" AND ") };
+    conditions.push(format!("({last} OR {column} {is_null})"));
+    conditions
+}
+
 /// A value on the scale of a key.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub enum Scalar {

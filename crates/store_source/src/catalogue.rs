@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, RecordBatch, StringArray};
-use arrow_schema::{DataType, Field, IntervalUnit, Schema, TimeUnit};
+use arrow_array::RecordBatch;
+use arrow_schema::{DataType, Field, IntervalUnit, TimeUnit};
 use longshore_core::{
-    COLUMN, CONSTRAINT, CatalogueQueries, EXTENSION, Error, PLACE, Params, Query, Result, Value,
+    COLUMN, CONSTRAINT, CatalogueQueries, EXTENSION, PLACE, Params, Query, Result, Value, catalogue_batch,
 };
 use longshore_store::Transaction;
 
@@ -66,7 +66,7 @@ pub(crate) fn answer(query: &Query, transaction: &mut Transaction) -> Result<Opt
         ),
         _ => return Ok(None),
     };
-    batch(&names, &rows).map(Some)
+    catalogue_batch(&names, &rows).map(Some)
 }
 
 fn of_tables(
@@ -127,15 +127,6 @@ fn place<const N: usize>(table: &str, more: [Option<&str>; N]) -> Row {
 
 fn row<const N: usize>(texts: [Option<&str>; N]) -> Row {
     texts.into_iter().map(|text| text.map(str::to_owned)).collect()
-}
-
-fn batch(names: &[&str], rows: &[Row]) -> Result<RecordBatch> {
-    let fields: Vec<Field> = names.iter().map(|name| Field::new(*name, DataType::Utf8, true)).collect();
-    let column = |at: usize| -> ArrayRef {
-        Arc::new(rows.iter().map(|row| row[at].as_deref()).collect::<StringArray>())
-    };
-    RecordBatch::try_new(Arc::new(Schema::new(fields)), (0..names.len()).map(column).collect())
-        .map_err(|error| Error::internal(error.to_string()))
 }
 
 /// The engine's name of a column's type, so that it is called the same in every language.

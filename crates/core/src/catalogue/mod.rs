@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
-use arrow_array::{Array, ArrayRef, RecordBatch};
-use arrow_schema::DataType;
+use arrow_array::{Array, ArrayRef, RecordBatch, StringArray};
+use arrow_schema::{DataType, Field, Schema};
 
 use crate::source::Reservation;
 use crate::{
@@ -276,6 +276,16 @@ fn schema_statement(source: &dyn Source, schema: &str, deadline: &Deadline) -> R
 
 /// One row of a query of the catalogue.
 type Row = Vec<Option<String>>;
+
+/// The rows of a catalogue's query, in columns of texts by these names.
+pub fn catalogue_batch(names: &[&str], rows: &[Vec<Option<String>>]) -> Result<RecordBatch> {
+    let fields: Vec<Field> = names.iter().map(|name| Field::new(*name, DataType::Utf8, true)).collect();
+    let column = |at: usize| -> ArrayRef {
+        Arc::new(rows.iter().map(|row| row[at].as_deref()).collect::<StringArray>())
+    };
+    RecordBatch::try_new(Arc::new(Schema::new(fields)), (0..names.len()).map(column).collect())
+        .map_err(|error| Error::internal(error.to_string()))
+}
 
 /// The text in a column of `row` that always has one.
 fn text(row: &Row, at: usize) -> Result<&str> {

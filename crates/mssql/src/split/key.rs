@@ -6,7 +6,8 @@
 use longshore_core::{Query, Result, Value};
 use longshore_source::NotSplit;
 use longshore_source::split::{
-    Scalar, days, even_points, key_column, microseconds, real, unfit_range, whole, without_order,
+    Scalar, days, even_points, key_column, microseconds, ranges_with_null, real, unfit_range, whole,
+    without_order,
 };
 
 use super::statement::Statement;
@@ -78,17 +79,7 @@ impl Key {
 
     /// The conditions of the parts between the `bounds`.
     pub(super) fn conditions(&self, bounds: &[String]) -> Vec<String> {
-        let column = &self.column;
-        let mut before: Vec<String> = Vec::with_capacity(bounds.len());
-        let mut conditions = Vec::with_capacity(bounds.len() + 1);
-        for bound in bounds {
-            let here = format!("{column} < {bound}");
-            conditions.push(before.iter().chain([&here]).cloned().collect::<Vec<_>>().join(" AND "));
-            before.push(format!("{column} >= {bound}"));
-        }
-        let last = if before.is_empty() { "1 = 1".to_owned() } else { before.join(" AND ") };
-        conditions.push(format!("({last} OR {column} IS NULL)"));
-        conditions
+        ranges_with_null(&self.column, bounds, "1 = 1", "IS NULL")
     }
 
     /// The bounds of about `number` parts, in the words of the server.

@@ -6,7 +6,8 @@
 use longshore_core::{Query, Result, Value};
 use longshore_source::NotSplit;
 use longshore_source::split::{
-    SMALL, Scalar, days, even_points, key_column, microseconds, unfit_range, whole, without_order,
+    SMALL, Scalar, days, even_points, key_column, microseconds, ranges_with_null, unfit_range, whole,
+    without_order,
 };
 use longshore_source::sql::OneTable;
 use longshore_values::calendar::{DAY, timestamp_text};
@@ -108,18 +109,8 @@ impl Key {
 
     /// The conditions of the parts between the `bounds`.
     pub(super) fn conditions(&self, bounds: &[String]) -> Vec<String> {
-        let Self { column, .. } = self;
-        let mut before: Vec<String> = Vec::with_capacity(bounds.len());
-        let mut conditions = Vec::with_capacity(bounds.len() + 1);
-        for bound in bounds {
-            let here = format!("{column} < {bound}");
-            conditions.push(before.iter().chain([&here]).cloned().collect::<Vec<_>>().join(" AND "));
-            before.push(format!("{column} >= {bound}"));
-        }
         // IS NULL takes zero dates, too, in columns that have no NULL.
-        let last = if before.is_empty() { "TRUE".to_owned() } else { before.join(" AND ") };
-        conditions.push(format!("({last} OR {column} <=> NULL)"));
-        conditions
+        ranges_with_null(&self.column, bounds, "TRUE", "<=> NULL")
     }
 }
 
