@@ -13,6 +13,7 @@ import longshore
 from tests.mysql.asking import failure, who
 from tests.mysql.reading import table, value
 from tests.servers import LOOPBACK, Mysqld, MySQLEndpoint, free_port
+from tests.servers.answers import answering
 
 
 @pytest.fixture
@@ -155,39 +156,8 @@ def test_something_else_there(answer: bytes, mode: str, serve_once: Callable[[by
 
 @pytest.fixture
 def serve_once() -> Iterator[Callable[[bytes], int]]:
-    """Give a function that starts a server with one answer to everybody, and returns its port."""
-    import threading
-
-    listeners = []
-
-    def serve(answer: bytes) -> int:
-        listener = socket.create_server((LOOPBACK, 0))
-        listeners.append(listener)
-
-        def run() -> None:
-            while True:
-                try:
-                    connection, _ = listener.accept()
-                except OSError:
-                    return
-                with connection:
-                    connection.sendall(answer)
-                    connection.shutdown(socket.SHUT_WR)
-                    connection.settimeout(1)
-                    try:
-                        while connection.recv(1000):
-                            pass
-                    except OSError:
-                        continue
-
-        threading.Thread(target=run, daemon=True).start()
-        port: int = listener.getsockname()[1]
-        return port
-
-    yield serve
-    for listener in listeners:
-        listener.shutdown(socket.SHUT_RDWR)
-        listener.close()
+    with answering() as serve:
+        yield serve
 
 
 @pytest.mark.parametrize(

@@ -98,9 +98,9 @@ class Driver(NamedTuple):
 class Column:
     """A column: its buffer, and its Arrow array of each fetch."""
 
-    def __init__(self, number: int, told: Description, driver: Driver) -> None:
+    def __init__(self, number: int, description: Description, driver: Driver) -> None:
         """Decide."""
-        self.number, self.told, self.driver = number, told, driver
+        self.number, self.description, self.driver = number, description, driver
         self.width = 0
         self.c_type, self.dtype, self.field, self._make = self._plan()
 
@@ -110,7 +110,7 @@ class Column:
         return int(self.dtype.itemsize) + 8
 
     def _plan(self) -> tuple[int, np.dtype[Any], pa.Field, Make]:
-        kind = WVARCHAR if self.told.native in self.driver.texts else self.told.sql_type
+        kind = WVARCHAR if self.description.native in self.driver.texts else self.description.sql_type
         if kind in INTEGERS or kind in _FLOATS:
             return self._number_plan(kind)
         if kind in _TEMPORAL:
@@ -119,7 +119,12 @@ class Column:
             make, dtype = (self._dates, _DATE) if kind == DATE else (self._timestamps, _TIMESTAMP)
             return kind, dtype, self._field(self._temporal()), make
         if kind in {NUMERIC, DECIMAL}:
-            return C_CHAR, self._units("u1", max(self.told.size, _NUMBER) + 4), self._decimal_field(), self._texts
+            return (
+                C_CHAR,
+                self._units("u1", max(self.description.size, _NUMBER) + 4),
+                self._decimal_field(),
+                self._texts,
+            )
         return self._other_plan(kind)
 
     def _number_plan(self, kind: int) -> tuple[int, np.dtype[Any], pa.Field, Make]:
@@ -129,7 +134,7 @@ class Column:
         if kind == REAL:
             # MariaDB's driver takes eight bytes in a block for each float of four, and writes beyond the buffer.
             return C_DOUBLE, np.dtype("f8"), self._field(pa.float32()), self._singles
-        c_type, name = INTEGERS[kind][self.told.is_unsigned] if kind in INTEGERS else (C_DOUBLE, "f8")
+        c_type, name = INTEGERS[kind][self.description.is_unsigned] if kind in INTEGERS else (C_DOUBLE, "f8")
         dtype = np.dtype(name)
         return c_type, dtype, self._field(pa.from_numpy_dtype(dtype)), self._plain
 
@@ -145,28 +150,28 @@ class Column:
         return C_WCHAR, self._units("u2", self._size() + 1), self._field(pa.string()), self._texts
 
     def _temporal(self) -> pa.DataType:
-        told = self.told
-        if told.sql_type != TIMESTAMP:
-            return pa.date32() if told.sql_type == DATE else pa.time64("us")
-        unit = "us" if told.digits <= _MICROSECONDS else "ns"
-        return pa.timestamp(unit, "UTC" if told.native.lower() in self.driver.zoned else None)
+        description = self.description
+        if description.sql_type != TIMESTAMP:
+            return pa.date32() if description.sql_type == DATE else pa.time64("us")
+        unit = "us" if description.digits <= _MICROSECONDS else "ns"
+        return pa.timestamp(unit, "UTC" if description.native.lower() in self.driver.zoned else None)
 
     def _field(self, kind: pa.DataType, metadata: dict[str, str] | None = None) -> pa.Field:
-        return pa.field(self.told.name, kind, metadata=metadata)
+        return pa.field(self.description.name, kind, metadata=metadata)
 
     def _decimal_field(self) -> pa.Field:
         more = dict(_DECIMAL)
-        if self.told.size not in self.driver.undeclared:
-            more["POSTGRESQL:typmod"] = str((self.told.size << 16 | self.told.digits & 0x7FF) + 4)
+        if self.description.size not in self.driver.undeclared:
+            more["POSTGRESQL:typmod"] = str((self.description.size << 16 | self.description.digits & 0x7FF) + 4)
         return self._field(pa.string(), more)
 
     def _size(self) -> int:
         """Give the characters or bytes of the buffer."""
-        size, most = self.told.size, self.driver.max_text_size
+        size, most = self.description.size, self.driver.max_text_size
         if not self.driver.has_long_values:
             return most or _MOST
         # Of the characters that are told, each may have two units of UTF-16.
-        short = 2 * size if 0 < 2 * size <= _SHORT and self.told.sql_type not in _LONG else _SHORT
+        short = 2 * size if 0 < 2 * size <= _SHORT and self.description.sql_type not in _LONG else _SHORT
         return min(short, most or short)
 
     def _units(self, unit: str, width: int) -> np.dtype[Any]:
@@ -188,7 +193,7 @@ class Column:
     def refuse(self, row: int, message: str, hint: str) -> NoReturn:
         """Raise for a value."""
         raise errors.DataError(
-            message, hint=hint, column=self.told.name, row=self.before + row, native_type=self.told.native
+            message, hint=hint, column=self.description.name, row=self.before + row, native_type=self.description.native
         )
 
     def check_size(self, row: int) -> None:
@@ -386,8 +391,8 @@ class Rows:
 
     def __init__(self, statement: Statement, driver: Driver, rows: int) -> None:
         """Bind buffers for as many rows as fit the budget, and at most ``rows``."""
-        self.columns = [Column(number, told, driver) for number, told in enumerate(statement.columns(), 1)]
-        self.native = [column.told.native for column in self.columns]
+        self.columns = [Column(number, each, driver) for number, each in enumerate(statement.columns(), 1)]
+        self.native = [column.description.native for column in self.columns]
         self.schema = pa.schema([column.field for column in self.columns])
         self._statement = statement
         size = sum(column.row_size for column in self.columns)
@@ -395,7 +400,7 @@ class Rows:
 
     def _bind(self) -> tuple[Any, Any]:
         statement, status, fetched = self._statement, np.zeros(self._size, "u2"), np.zeros(1, "u8")
-        statement.kept += [status, fetched]
+        statement.buffers += [status, fetched]
         statement.set(manager.ATTR_ROW_ARRAY_SIZE, self._size)
         statement.set(manager.ATTR_ROW_STATUS, status.ctypes.data)
         statement.set(manager.ATTR_ROWS_FETCHED, fetched.ctypes.data)

@@ -199,7 +199,7 @@ class Statement(Handle):
         """Allocate it."""
         super().__init__(connection)
         #: Buffers that the driver writes to or reads from for as long as the statement lives.
-        self.kept: list[Any] = []
+        self.buffers: list[Any] = []
 
     def prepare(self, text: str) -> None:
         """Have the driver look at a statement."""
@@ -223,7 +223,7 @@ class Statement(Handle):
         Raises ``OdbcError`` where the driver leaves a set out; -1 where it does not tell the rows.
         """
         status, done = (c_ushort * sets)(), c_size_t()
-        self.kept += [status, done]
+        self.buffers += [status, done]
         self.set(ATTR_PARAM_STATUS, addressof(status))
         self.set(ATTR_PARAMS_PROCESSED, addressof(done))
         self.execute()
@@ -307,14 +307,14 @@ class Statement(Handle):
         bind, (c_type, sql_type, size, digits) = function("SQLBindParameter", *signature), types
         place = (values.ctypes.data, width, lengths.ctypes.data)
         self.check(bind(self.value, number, 1, c_type, sql_type, size, digits, *place))
-        self.kept += [values, lengths]
+        self.buffers += [values, lengths]
 
     def bind_column(self, number: int, c_type: int, values: Any, width: int, lengths: Any) -> None:
         """Bind column ``number`` to buffers of one value for each row that is fetched at once."""
         types = (c_void_p, c_ushort, c_short, c_void_p, c_ssize_t, c_void_p)
         place = (values.ctypes.data, width, lengths.ctypes.data)
         self.check(function("SQLBindCol", *types)(self.value, number, c_type, *place))
-        self.kept += [values, lengths]
+        self.buffers += [values, lengths]
 
     def fetch(self) -> bool:
         """Fetch the next rows into the buffers; False at the end."""

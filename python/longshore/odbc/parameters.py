@@ -123,7 +123,7 @@ def execute_all(statement: Statement, batch: pa.RecordBatch, *, is_utc: bool, mo
     while start < batch.num_rows:
         part = batch.slice(start, most)
         part = part.slice(0, max(1, _BUDGET // _width(part)))
-        statement.kept.clear()
+        statement.buffers.clear()
         bind(statement, part, is_utc=is_utc)
         counts.append(statement.execute_sets(part.num_rows))
         start += part.num_rows

@@ -1,7 +1,6 @@
 """Nowhere: what is said, how soon, and that it never shows a password."""
 
 import socket
-import threading
 import time
 from collections.abc import Callable, Iterator
 from urllib.parse import quote
@@ -11,6 +10,7 @@ import pytest
 import longshore
 from tests.postgres.connect.asking import failure, hosts, read
 from tests.servers import LOOPBACK, PostgreSQL, free_port
+from tests.servers.answers import answering
 
 
 @pytest.fixture
@@ -57,31 +57,8 @@ def test_something_else_there(answer: bytes, mode: str, serve_once: Callable[[by
 
 @pytest.fixture
 def serve_once() -> Iterator[Callable[[bytes], int]]:
-    """Give a function that starts a server with one answer to everybody, and returns its port."""
-    listeners = []
-
-    def serve(answer: bytes) -> int:
-        listener = socket.create_server((LOOPBACK, 0))
-        listeners.append(listener)
-
-        def run() -> None:
-            while True:
-                try:
-                    connection, _ = listener.accept()
-                except OSError:
-                    return
-                with connection:
-                    connection.recv(1000)
-                    connection.sendall(answer)
-
-        threading.Thread(target=run, daemon=True).start()
-        port: int = listener.getsockname()[1]
-        return port
-
-    yield serve
-    for listener in listeners:
-        listener.shutdown(socket.SHUT_RDWR)
-        listener.close()
+    with answering() as serve:
+        yield serve
 
 
 def test_no_such_database(guarded: PostgreSQL) -> None:
