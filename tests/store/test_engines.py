@@ -108,6 +108,23 @@ def test_an_engine_goes_on_after_an_error(url: str, starts: list[object]) -> Non
     assert len(starts) == 1
 
 
+def test_a_child_closes_what_its_parent_had_open(url: str) -> None:
+    with longshore.open(url.removeprefix("store:///")) as store, longshore.connect(url) as connection:
+        assert store.sql("SELECT sum(n) AS n FROM numbers")["n"][0] == 6
+        connection.execute("SELECT sum(n) FROM numbers")
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                store.close()
+                connection.close()
+                code = 0
+            finally:
+                os._exit(code)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert store.sql("SELECT sum(n) AS n FROM numbers")["n"][0] == 6
+
+
 def test_a_child_starts_its_own(url: str) -> None:
     assert total(url) == 6
     child = os.fork()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from longshore import _core
 from longshore.duckdb.changes import Answer, change, insert_many
-from longshore.duckdb.instance import Instance, spare
+from longshore.duckdb.instance import Instance, abandon, spare
 from longshore.duckdb.mirror import Mirror
 from longshore.duckdb.parameters import engine_params
 from longshore.duckdb.statements import Change, WholeTable, called, change_of, numbered, statements_of, tokens
@@ -181,7 +181,7 @@ class Session(duckdb.Session):
 
     def _ended(self, instance: Instance) -> None:
         """Leave the engine to the next session, or end it where it is not as it was."""
-        if self._is_changed or self._process != os.getpid():
+        if self._is_changed:
             instance.close()
         else:
             spare.give(instance)
@@ -452,7 +452,10 @@ class Session(duckdb.Session):
         """End it, and what it has not committed."""
         with contextlib.suppress(Error):
             self._end("rollback")
-        if self._instance is not None:
+        if self._instance is not None and self._process != os.getpid():
+            abandon(self._engine)
+            self._instance.abandon()
+        elif self._instance is not None:
             super().close()
             self._ended(self._instance)
         closed(self)
