@@ -1,12 +1,18 @@
 """Grouping by short texts, which the engine sees as numbers."""
 
+import contextlib
+from decimal import Decimal
+
 import duckdb
 import pyarrow as pa
 import pytest
 
 import longshore
+from longshore.duckdb.remote.store import StoreSource
 from longshore.duckdb.statements import quoted
-from longshore.frames.stored import numbered_flags
+from longshore.frames.pushdown import Pushdown
+from longshore.frames.stored import numbered_flags, without_nulls
+from longshore.options import Options
 
 SCHEMA = pa.schema([("flag", pa.string()), ("status", pa.string()), ("name", pa.string()), ("n", pa.int32())])
 #: Each part has its texts in another order.
@@ -33,8 +39,9 @@ def test_rows_are_grouped_by_flags(store: longshore.Store, query: str, *, is_def
         engine.register("rows", pa.concat_tables(PARTS))
         engine.execute("CREATE TABLE t AS FROM rows")
         for _ in range(2):
-            found = store.sql(query.format("t"), return_type="arrow")
-            assert found.to_pylist() == engine.sql(query.format("t")).to_arrow_table().to_pylist()
+            rows = engine.sql(query.format("t")).to_arrow_table().to_pylist()
+            assert store.sql(query.format("t"), return_type="arrow").to_pylist() == rows
+            assert longshore.sql(query.format("store.t"), return_type="arrow").to_pylist() == rows
             change = "UPDATE t SET flag = 'Z' WHERE n = 1"
             store.sql(change)
             engine.execute(change)
@@ -49,6 +56,30 @@ def test_a_generated_column_is_made_of_the_texts(store: longshore.Store) -> None
         ("B", "F", "B!"),
         (None, "F", None),
     ]
+
+
+@pytest.mark.parametrize("has_null", [False, True])
+def test_means_of_decimals_next_to_flags(store: longshore.Store, *, has_null: bool) -> None:
+    kind = pa.decimal128(15, 2)
+    prices, taxes = [Decimal("1.25"), Decimal("2.50"), None if has_null else Decimal("7.10")], [Decimal("0.10")] * 3
+    rows = {"flag": list("ABA"), "status": list("OFO"), "price": pa.array(prices, kind), "tax": pa.array(taxes, kind)}
+    store["t"] = pa.table(rows)
+    means = "SELECT flag, status, avg(price), avg(tax), count(price), count(*) FROM {} GROUP BY ALL ORDER BY 1"
+    count = 1 if has_null else 2
+    found = [("A", "O", 1.25 if has_null else 4.175, 0.1, count, 2), ("B", "F", 2.5, 0.1, 1, 1)]
+    for frame in (store.sql(means.format("t")), longshore.sql(means.format("store.t"))):
+        assert [*frame.itertuples(index=False, name=None)] == found
+    condition = "" if has_null else ' WHERE "price" IS NOT NULL AND "tax" IS NOT NULL'
+    assert without_nulls(pa.table(rows), ["flag", "price", "tax"]) == condition
+
+
+def test_the_engine_sees_numbers_of_an_attached_store_too(store: longshore.Store) -> None:
+    store["t"] = pa.table({"flag": ["N", "A"] * 2, "status": ["O", "F"] * 2})
+    keys = frozenset({"flag", "status"})
+    with contextlib.closing(StoreSource("lake", store, Options())) as source:
+        rows = source.rows("t", ["flag", "status"], Pushdown(keys=keys))
+        assert (rows.columns[0].startswith("CASE"), str(rows.rows["flag"].type)) == (True, "uint8")
+        assert isinstance(source.rows("t", ["flag"], Pushdown(keys=frozenset({"flag"}))), pa.Table)
 
 
 def test_which_texts_are_numbers_to_the_engine() -> None:

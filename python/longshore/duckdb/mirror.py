@@ -17,7 +17,16 @@ from longshore.duckdb.parameters import by_parameter_name
 from longshore.duckdb.statements import TARGET, names_in, quoted, tokens
 from longshore.errors import DataError, NotSupportedError, ProgrammingError
 from longshore.frames.pushdown import Pushdown, fold_name
-from longshore.frames.stored import FORM, engine_empty, engine_rows, is_plain, numbered_flags, own_schema, schema_of
+from longshore.frames.stored import (
+    FORM,
+    engine_empty,
+    engine_rows,
+    is_plain,
+    numbered_flags,
+    own_schema,
+    schema_of,
+    without_nulls,
+)
 from longshore.sources.many import alike, plain_insert
 
 if TYPE_CHECKING:
@@ -32,8 +41,8 @@ _OPERATORS = {"=", "<", "<=", ">", ">=", "start"}
 
 _Predicates = list[tuple[str, str, Any]]
 
-#: The engine's name for texts.
-_TEXT = "VARCHAR"
+#: The engine's name for texts, and that of a column whose type is not told.
+_TEXTS = {"VARCHAR", ""}
 
 #: How names begin that are not the user's.
 _OURS = "longshore_"
@@ -104,13 +113,16 @@ class View(NamedTuple):
     predicates: _Predicates
     #: The columns of texts by which rows are grouped together with others.
     keys: list[str]
+    #: Those whose means are asked for.
+    means: list[str]
     #: Its label, and what it shows.
     names: list[str]
 
     def is_same(self, other: "View") -> bool:
         """Whether both show the same rows."""
         is_like = self.columns == other.columns and self.predicates == other.predicates
-        return is_like and self.keys == other.keys and self.stored.is_same(other.stored)
+        is_like &= (self.keys, self.means) == (other.keys, other.means)
+        return is_like and self.stored.is_same(other.stored)
 
 
 class Mirror:
@@ -315,8 +327,8 @@ class Mirror:
             # Rows are counted by one of them.
             columns = [name for key, name in own.items() if key in pushdown.columns] or columns[:1]
         predicates = predicates_of(pushdown, own)
-        grouped = [each.name for each in table.own if each.kind == _TEXT and fold_name(each.name) in pushdown.keys]
-        keys = grouped if len(pushdown.keys) > 1 else []
+        keys = keys_of(pushdown, table.own)
+        means = means_of(pushdown, table.own) if keys else []
 
         def scan(predicates: _Predicates) -> "StoreScan":
             form = "stored" if self.verifies else FORM
@@ -325,7 +337,7 @@ class Mirror:
             )
 
         # The transaction may have changed it since the engine's tables were made.
-        view = View(transaction.table(table.name) or table.stored, columns, [], keys, [label])
+        view = View(transaction.table(table.name) or table.stored, columns, [], keys, means, [label])
         known = None if self.verifies else self._views.get(fold_name(label))
         self.chunks[label] = view.stored.chunks
         if not predicates and known is not None and known.is_same(view):
@@ -363,9 +375,9 @@ class Mirror:
         numbers, texts = numbered_flags(rows, view.keys)
         if texts:
             listed = ", ".join(f"{text} AS {quoted(name)}" for name, text in texts.items())
-            self._show_over(view, numbers, f"* REPLACE ({listed})")
+            self._show_over(view, numbers, f"* REPLACE ({listed})", without_nulls(rows, view.means))
 
-    def _show_over(self, view: View, rows: Any, shown: str) -> None:
+    def _show_over(self, view: View, rows: Any, shown: str, condition: str = "") -> None:
         """Have a view of other rows in place of what has its label."""
         (label,) = view.names
         self.connection.unregister(label)
@@ -373,7 +385,7 @@ class Mirror:
         hidden = f"{_OURS}rows_of_{self._hidden}"
         self.connection.register(hidden, rows)
         view.names.append(hidden)
-        self.connection.execute(f"CREATE TEMP VIEW {quoted(label)} AS SELECT {shown} FROM {hidden}")
+        self.connection.execute(f"CREATE TEMP VIEW {quoted(label)} AS SELECT {shown} FROM {hidden}{condition}")
 
     def _replaced(self, label: str, table: Table, columns: Collection[str]) -> Mapping[str, str]:
         """Give expressions for columns that an Arrow table does not show as the type that they have."""
@@ -406,6 +418,17 @@ def predicates_of(pushdown: Pushdown, own: Mapping[str, str]) -> _Predicates:
         for each in pushdown.predicates
         if each.column in own and each.operator in _OPERATORS
     ]
+
+
+def keys_of(pushdown: Pushdown, columns: Collection[Column]) -> list[str]:
+    """Give the columns of texts by which rows are grouped together with others."""
+    is_key = [fold_name(each.name) in pushdown.keys and each.kind in _TEXTS for each in columns]
+    return [each.name for each, is_one in zip(columns, is_key, strict=True) if is_one and len(pushdown.keys) > 1]
+
+
+def means_of(pushdown: Pushdown, columns: Collection[Column]) -> list[str]:
+    """Give the columns whose means are asked for."""
+    return [each.name for each in columns if fold_name(each.name) in pushdown.means]
 
 
 @lru_cache(maxsize=64)

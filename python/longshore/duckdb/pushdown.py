@@ -268,6 +268,13 @@ def group_keys(tree: object) -> frozenset[str]:
     return frozenset(fold_name(each["column_names"][-1]) for each in columns if each.get("type") == "COLUMN_REF")
 
 
+def averaged(tree: object) -> frozenset[str]:
+    """Give the folded names of columns whose means are asked for."""
+    means = [node for node in _nodes(tree) if node.get("function_name") in {"avg", "mean"}]
+    columns = [each["expression"] for node in means for each in node.get("arguments") or ()]
+    return frozenset(fold_name(each["column_names"][-1]) for each in columns if each.get("type") == "COLUMN_REF")
+
+
 def _conjuncts(node: Node) -> Iterator[Node]:
     pending = [node]
     while pending:
@@ -393,7 +400,7 @@ class Syntax:
         """Take what ``json_serialize_sql`` says of ``text``."""
         #: The folded names of the columns that it may read; None for all.
         self.columns = referenced_columns(tree)
-        self._group_keys = group_keys(tree)
+        self._group_keys, self._means = group_keys(tree), averaged(tree)
         self._comparisons = comparisons(tree, text.encode())
         #: How often it reads each table, by its folded name; None where that is not known.
         self._reads = None if tree["error"] else Counter(map(fold_name, _tables(tree)))
@@ -410,7 +417,7 @@ class Syntax:
         name = fold_name(table)
         predicates = [each.predicate(params) for each in self._comparisons.get(name, ())]
         known = tuple(each for each in predicates if each is not None)
-        return Pushdown(self.columns, known, self._group_keys, self._remainders.get(name))
+        return Pushdown(self.columns, known, self._group_keys, self._means, self._remainders.get(name))
 
 
 _syntaxes: dict[str, Syntax] = {}

@@ -22,10 +22,11 @@ _READ_ONLY = {"SELECT", "COPY"}
 
 @dataclass(frozen=True)
 class View:
-    """Rows, and the expressions of the columns that a table of them shows."""
+    """Rows, the expressions of the columns that a table of them shows, and a WHERE."""
 
     rows: Any
     columns: Sequence[str]
+    condition: str = ""
 
 
 class Session(ClosedByResult):
@@ -108,7 +109,7 @@ class Session(ClosedByResult):
             return
         self._connection.register(f"{name}_rows", data.rows)
         columns = ", ".join(data.columns)
-        self._connection.execute(f"CREATE TEMP VIEW {name} AS SELECT {columns} FROM {name}_rows")  # noqa: S608  our names
+        self._connection.execute(f"CREATE TEMP VIEW {name} AS SELECT {columns} FROM {name}_rows{data.condition}")  # noqa: S608  our names
 
     def drop_predicates(self, spans: Collection[Span]) -> None:
         """Replace predicates of the one statement by TRUE and blanks of their length."""

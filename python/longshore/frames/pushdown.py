@@ -49,6 +49,8 @@ class Pushdown:
     predicates: tuple[Predicate, ...] = ()
     #: Folded names of columns, of this table or another, by whose values rows are grouped or told apart.
     keys: frozenset[str] = frozenset()
+    #: Those of columns whose means it asks for.
+    means: frozenset[str] = frozenset()
     #: None where a predicate on texts has to stay in the query.
     rest: Remainder | None = None
 

@@ -1,18 +1,18 @@
 """A store as a database of ``attach``: the engine reads its mapped rows, and nothing is sent."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from longshore import sources
 from longshore.duckdb.mirror import Column as Stored
-from longshore.duckdb.mirror import columns_in, predicates_of
+from longshore.duckdb.mirror import columns_in, keys_of, means_of, predicates_of
 from longshore.duckdb.remote.dialect import Ask, Dialect, rows_of
 from longshore.duckdb.remote.text import quoted
 from longshore.duckdb.remote.types import Column, Kind, Table, Type
 from longshore.duckdb.session import View
 from longshore.errors import DataError, ProgrammingError
 from longshore.frames.pushdown import Pushdown, fold_name
-from longshore.frames.stored import FORM, engine_rows, schema_of
+from longshore.frames.stored import FORM, engine_rows, numbered_flags, schema_of, without_nulls
 from longshore.options import Options
 from longshore.target import target
 
@@ -86,20 +86,20 @@ class StoreSource:
         known = {fold_name(each.name): each for each in _columns(stored)}
         wanted = [known[fold_name(name)] for name in columns]
         own = {key: each.name for key, each in known.items() if each.generated is None}
-        read = [each.name for each in wanted]
+        read, keys = [each.name for each in wanted], keys_of(pushdown, wanted)
         if any(each.generated is not None for each in wanted):
-            read = list(own.values())
+            # They are computed of texts.
+            read, keys = list(own.values()), []
         try:
             rows = self._scan(table, read, predicates_of(pushdown, own))
         except DataError:
             # It names a row, counted among all of them.
             rows = self._scan(table, read, [])
-        if stored.definition is None:
+        rows, texts = numbered_flags(rows, keys)
+        if stored.definition is None and not texts:
             return rows
-        return View(
-            rows,
-            [f"CAST({each.generated or quoted(each.name)} AS {each.kind}) AS {quoted(each.name)}" for each in wanted],
-        )
+        condition = without_nulls(rows, means_of(pushdown, wanted)) if texts else ""
+        return View(rows, [f"{_shown(each, texts)} AS {quoted(each.name)}" for each in wanted], condition)
 
     def _scan(self, table: str, columns: list[str], predicates: list[tuple[str, str, Any]]) -> Any:
         form = "stored" if self._verifies else FORM
@@ -119,6 +119,11 @@ class StoreSource:
 
     def check(self) -> None:
         """Do nothing, likewise."""
+
+
+def _shown(column: Stored, texts: Mapping[str, str]) -> str:
+    value = column.generated or texts.get(column.name) or quoted(column.name)
+    return f"CAST({value} AS {column.kind})" if column.kind else value
 
 
 def _opened(conn: Any) -> "Session":
