@@ -31,7 +31,9 @@ if TYPE_CHECKING:
 _Params = Sequence[Any] | Mapping[str, Any] | None
 
 _UNITS = {"s": 1, "min": 60, "h": 3_600, "d": 86_400, "w": 604_800}
-_AGE = re.compile(r"(\d+)\s*(s|min|h|d|w)")
+_AGE = re.compile(r"(\d{1,18})\s*(s|min|h|d|w)")
+#: The largest number that the catalogue has.
+_MOST = 2**63 - 1
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _MICROSECOND = dt.timedelta(microseconds=1)
 
@@ -559,7 +561,7 @@ def _quoted(name: str) -> str:
 
 
 def _version(version: object) -> int | None:
-    if version is None or (isinstance(version, int) and not isinstance(version, bool) and version >= 0):
+    if version is None or (isinstance(version, int) and not isinstance(version, bool) and 0 <= version <= _MOST):
         return version
     raise InterfaceError(f"version is a number from 0, not {display(version)}")
 
@@ -577,6 +579,7 @@ def _age(given: object) -> int:
     if isinstance(given, dt.timedelta) and given >= dt.timedelta(0):
         return given // _MICROSECOND
     match = _AGE.fullmatch(given.strip()) if isinstance(given, str) else None
-    if match is None:
+    age = 0 if match is None else int(match[1]) * _UNITS[match[2]] * 1_000_000
+    if match is None or age > _MOST:
         raise InterfaceError(f'older_than is a time such as "12h" or "7d", or a timedelta, not {display(given)}')
-    return int(match[1]) * _UNITS[match[2]] * 1_000_000
+    return age

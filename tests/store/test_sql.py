@@ -383,6 +383,40 @@ def test_a_frames_own_types_are_kept(store: longshore.Store) -> None:
         store.sql("INSERT INTO t (half) VALUES (0.1)")
 
 
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_rows_with_durations_are_changed(store: longshore.Store, unit: str) -> None:
+    store["t"] = pa.table({"d": pa.array([1, None, -3], pa.duration("s")).cast(pa.duration(unit)), "n": [1, 2, 3]})
+    assert store.sql("UPDATE t SET n = n + 10 WHERE n < 3") == 2
+    assert store.sql("INSERT INTO t VALUES (INTERVAL '2 days 1 hour', 4)") == 1
+    with pytest.raises(longshore.DataError, match="has months"):
+        store.sql("INSERT INTO t VALUES (INTERVAL 1 MONTH, 5)")
+    found = store.read("t", return_type="arrow").sort_by("n")
+    assert found.schema.field("d").type == pa.duration(unit)
+    seconds = found["d"].cast(pa.duration("s")).cast(pa.int64()).to_pylist()
+    assert (seconds, found["n"].to_pylist()) == ([-3, 49 * 3_600, 1, None], [3, 4, 11, 12])
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "why"),
+    [
+        ("DATE", "'-infinity'", "infinity"),
+        ("TIMESTAMP", "'infinity'", "infinity"),
+        ("TIMESTAMP_S", "'infinity'", "infinity"),
+        ("TIMESTAMPTZ[]", "['-infinity']", "infinity"),
+        ("TIME", "'24:00'", "24:00"),
+        ("STRUCT(t TIME)", "{'t': '24:00'}", "24:00"),
+        ("INTERVAL", "INTERVAL 2700000 HOUR", "beyond what nanoseconds count"),
+        ("MAP(INTEGER, INTERVAL)", "MAP {1: INTERVAL 2700000 HOUR}", "beyond what nanoseconds count"),
+    ],
+)
+def test_what_arrow_lacks_is_not_stored(store: longshore.Store, kind: str, value: str, why: str) -> None:
+    store.sql(f"CREATE TABLE t (n INTEGER, v {kind})")
+    for statement in (f"INSERT INTO t VALUES (1, {value})", f"CREATE TABLE u AS SELECT CAST({value} AS {kind}) AS v"):
+        with pytest.raises(longshore.DataError, match=why):
+            store.sql(statement)
+    assert (store.sql("INSERT INTO t VALUES (1, NULL)"), store.names()) == (1, ["t"])
+
+
 def test_conditions_reach_the_chunks(lake: Path) -> None:
     session = Session(_core.Store.open(lake))
     session.execute("CREATE TABLE days (day INTEGER, v VARCHAR)")

@@ -119,6 +119,10 @@ def test_older_versions_are_read(store: longshore.Store) -> None:
     with pytest.raises(longshore.InterfaceError, match="time zone"):
         store.read("boats", at=dt.datetime(2026, 1, 1))  # noqa: DTZ001  that is refused
     store.compact("boats")
+    with pytest.raises(longshore.InterfaceError, match="older_than is a time"):
+        store.vacuum(older_than="999999999999999999d")
+    with pytest.raises(longshore.InterfaceError, match="version is a number"):
+        store.read("t", version=2**63)
     assert store.vacuum(older_than=dt.timedelta(0)).files > 0
     assert store.check() == []
     assert [path.exists() for path in store.files("boats")] == [True]

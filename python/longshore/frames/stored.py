@@ -7,6 +7,7 @@ from typing import Any
 from longshore.duckdb.statements import quoted
 from longshore.errors import DataError
 from longshore.frames import missing
+from longshore.frames.engine_values import durations, refuse_own_values
 from longshore.frames.pushdown import fold_name
 from longshore.frames.scan import compute, engine_table, is_scanned_as_it_is
 from longshore.sources.dialects import literal
@@ -196,10 +197,10 @@ def exact(rows: Any, schema: Any, table: str) -> Any:
 
 
 def _exact(column: Any, field: Any, table: str) -> Any:
-    if column.type == field.type:
-        return column
     try:
-        return _cast(column, field.type)
+        for each in column.chunks:
+            refuse_own_values(each)
+        return column if column.type == field.type else _cast(column, field.type)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         message = f"a value does not fit column {field.name!r} of {table!r}, {field.type}: {error}\nHint: {_HINT}"
         raise DataError(message, column=field.name, native_type=str(field.type), hint=_HINT) from error
@@ -215,6 +216,8 @@ def _cast(column: Any, kind: Any) -> Any:
         column = column.cast(column.type.value_type)
     if pa.types.is_dictionary(kind) and not pa.types.is_dictionary(column.type):
         column = column.cast(kind.value_type).dictionary_encode()
+    if pa.types.is_interval(column.type) and pa.types.is_duration(kind):
+        column = durations(column)
     made = column if column.type == kind else column.cast(kind)
     # Halves of floats are not looked at by the cast.
     if pa.types.is_float16(kind) and not compute().all(_same(made.cast(column.type), column), min_count=0).as_py():

@@ -50,6 +50,7 @@ _SETTINGS = {"use", "schema", "search_path", "default_collation"}
 _CONFIGURING = {"CALL", "LOAD", "PRAGMA", "SET", "VARIABLE_SET"}
 #: The statements that EXPLAIN ANALYZE would run, without the store's knowledge.
 _CHANGING = {"insert", "update", "delete", "merge", "truncate", "create", "alter", "drop", "copy", "import"}
+_VERSION = re.compile(r"\d{1,18}", re.ASCII)
 _STATEMENTS = "SELECT, INSERT, UPDATE, DELETE, CREATE TABLE, ALTER TABLE, DROP TABLE and TRUNCATE do"
 _BLOCK = "with store.transaction(): makes several calls one change"
 _WITHOUT = "leave the schema out"
@@ -94,7 +95,7 @@ def _past(settings: dict[str, str]) -> Mapping[str, int]:
     if version is not None and at is not None:
         raise InterfaceError("a version has a number or a time, not both\nHint: leave one out", hint="leave one out")
     if version is not None:
-        if not (version.isascii() and version.isdecimal()):
+        if not _VERSION.fullmatch(version):
             raise InterfaceError(f"version is a number from 0\nHint: {_FORM}", hint=_FORM)
         return {"version": int(version)}
     return {} if at is None else {"at": _microseconds(at)}
