@@ -108,7 +108,7 @@ def test_a_job_that_fails_leaves_nothing(mode: Any, fails: str, engine: Engine, 
 def test_a_deadline_cancels_the_job_that_loads(engine: Engine, url: str) -> None:
     engine.waits = True
     with pytest.raises(longshore.TimeoutError):
-        longshore.write_sql(LATER, "boats", url, timeout=0.2)
+        longshore.write_sql(LATER, "boats", url, timeout=1)
     assert engine.cancelled.wait(10)
     assert tables(engine) == []
 

@@ -2,6 +2,9 @@
 
 import contextlib
 import re
+import select
+import socket
+import threading
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -10,6 +13,7 @@ from urllib.parse import urlsplit
 import pytest
 
 import longshore
+from longshore.sources.clickhouse_http import Address, Connection, Running
 from tests.cutter import Cutter, spread
 from tests.servers import ClickHouse
 
@@ -58,12 +62,6 @@ def test_an_answer_that_is_cut_is_an_error(place: str, cutter: Cutter, action: A
 
 
 def test_a_cancelled_query_ends_although_no_one_reads_its_rows() -> None:
-    import select
-    import socket
-    import threading
-
-    from longshore.sources.clickhouse_http import Running
-
     with socket.create_server(("127.0.0.1", 0)) as listener, socket.create_connection(listener.getsockname()) as ours:
         theirs, _ = listener.accept()
         theirs.settimeout(0)
@@ -145,3 +143,37 @@ def _answering(side: Any, answer: bytes) -> Any:
     thread = threading.Thread(target=answer_it)
     thread.start()
     return thread
+
+
+@pytest.fixture
+def connection(place: str) -> Iterator[Connection]:
+    """Give a connection of the driver's own."""
+    with contextlib.closing(Connection(Address.of(place.partition("://")[2], {}))) as connection:
+        yield connection
+
+
+def test_a_statement_waits_for_one_that_was_left_in_its_session(place: str, connection: Connection) -> None:
+    connection.run("SELECT 1")
+    with contextlib.closing(Connection(connection.address)) as other:
+        other._session = connection._session  # noqa: SLF001  as of a connection that was given up
+        left = threading.Thread(target=other.run, args=("SELECT sleep(0.3) AS left_alone",))
+        left.start()
+        query = "SELECT count() FROM system.processes WHERE query LIKE 'SELECT sleep(0.3) AS left_alone%'"
+        while longshore.read_sql(query, place, return_type="arrow").column(0).to_pylist() == [0]:
+            pass
+        answer = connection.run("SELECT 7 AS n")
+        assert answer.rows is not None
+        assert answer.rows.read_all().to_pylist() == [{"n": 7}]
+        left.join()
+
+
+def test_what_makes_a_table_is_not_cancelled(connection: Connection) -> None:
+    connection.run("SELECT 1")
+    cancel = threading.Thread(target=connection.cancel)
+    with connection.interruption.withheld():
+        cancel.start()
+        answer = connection.run("SELECT sleep(0.1), 7 AS n")
+        assert cancel.is_alive()
+    assert answer.rows is not None
+    assert [row["n"] for row in answer.rows.read_all().to_pylist()] == [7]
+    cancel.join()

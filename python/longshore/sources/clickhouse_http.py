@@ -5,6 +5,7 @@ import http.client
 import json
 import re
 import socket
+import time
 import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -13,7 +14,7 @@ from urllib.parse import unquote, urlencode
 
 import pyarrow as pa
 
-from longshore.sources.transport import CUT, Place, flag, is_open, network, parts_of, place_of, tcp
+from longshore.sources.transport import CUT, Interruption, Place, flag, is_open, network, parts_of, place_of, tcp
 
 #: The marker at the end of an Arrow stream: without it, an answer is cut.
 _END = b"\xff\xff\xff\xff\x00\x00\x00\x00"
@@ -25,6 +26,8 @@ _TAIL = 1 << 16
 #: More than a socket's buffer holds.
 _DRAINED = 1 << 26
 _KILL_SECONDS = 2.0
+#: The server's number for a session that another statement is in, and how long one that was left may take to end.
+_IN_USE, _END_SECONDS = 373, 2.0
 _FORM = "write clickhouse://user:password@host:port/database; other settings are ClickHouse's own"
 
 
@@ -117,6 +120,7 @@ class Connection:
         self._response: http.client.HTTPResponse | None = None
         self._session = f"longshore-{uuid.uuid4()}" if address.has_session else None
         self._is_known = False
+        self.interruption = Interruption()
         self.settings: dict[str, str] = {}
 
     def run(
@@ -135,10 +139,7 @@ class Connection:
         body = text.encode() if data is None else data
         if data is not None:
             url["query"] = text
-        with network(ServerError):
-            running, response = self._request(url, body)
-            if response.status != http.client.OK:
-                self._fail(response)
+        running, response = self._answered(url, body)
         self._is_known = True
         form = response.headers.get("X-ClickHouse-Format", "")
         # Headers that are cut look like an answer whose end nothing tells.
@@ -151,6 +152,22 @@ class Connection:
             raise ServerError(message)
         summary = json.loads(response.headers.get("X-ClickHouse-Summary") or "{}")
         return Answer(self._rows(running, response), int(summary.get("written_rows", 0)))
+
+    def _answered(self, url: Mapping[str, str], body: bytes) -> tuple[Running, http.client.HTTPResponse]:
+        deadline = time.monotonic() + _END_SECONDS
+        while True:
+            try:
+                with network(ServerError):
+                    running, response = self._request(url, body)
+                    if response.status != http.client.OK:
+                        self._fail(response)
+            except ServerError as error:
+                # The session is ours alone: a statement whose answer was left is still in it.
+                if error.code != _IN_USE or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.01)
+            else:
+                return running, response
 
     def _in_session(self) -> dict[str, str]:
         if self._session is None:
@@ -224,6 +241,10 @@ class Connection:
 
     def cancel(self) -> None:
         """End the running query, from any thread."""
+        with self.interruption.permitted(_KILL_SECONDS):
+            self._kill()
+
+    def _kill(self) -> None:
         if (running := self._running) is None:
             return
         running.cut()

@@ -38,7 +38,7 @@ class ClickHouseLoader(TableLoader):
             self._table = literal(self._rows + "_new")
         super()._begin(columns, "append" if if_exists == "truncate" else if_exists, types)
         if if_exists == "truncate":
-            self._session.execute(f"CREATE TABLE {self._hide()} AS {self._final}")
+            self._change(f"CREATE TABLE {self._hide()} AS {self._final}")
         elif if_exists == "append":
             lines = ", ".join(f"{self._dialect.quoted(name)} {declared(kind)}" for name, kind in self._to)
             self._hidden = self._target = self._rows + "_new"
@@ -59,7 +59,7 @@ class ClickHouseLoader(TableLoader):
             self._check_zone(name, kind, types.get(name) or kind)
             lines.append(f"{self._dialect.quoted(name)} {types.get(name) or declared(own)}")
         order = f"({self._quoted(self._key)})" if self._key else "tuple()"
-        self._session.execute(f"CREATE TABLE {self._target} ({', '.join(lines)}) ORDER BY {order}")
+        self._change(f"CREATE TABLE {self._target} ({', '.join(lines)}) ORDER BY {order}")
 
     def _check_zone(self, name: str, kind: str, native: str) -> None:
         if NO_ZONE in kind and "DateTime" in native:
@@ -86,9 +86,9 @@ class ClickHouseLoader(TableLoader):
             names = self._quoted([name for name, _ in self._to])
             self._session.execute(f"INSERT INTO {self._final} ({names}) SELECT {names} FROM {self._target}")
         elif self._is_there:
-            self._session.execute(f"EXCHANGE TABLES {self._hidden} AND {self._final}")
+            self._change(f"EXCHANGE TABLES {self._hidden} AND {self._final}")
         else:
-            self._session.execute(f"RENAME TABLE {self._hidden} TO {self._final}")
+            self._change(f"RENAME TABLE {self._hidden} TO {self._final}")
             self._hidden = None
         self._drop()
         super().commit()
@@ -101,4 +101,8 @@ class ClickHouseLoader(TableLoader):
     def _drop(self) -> None:
         hidden, self._hidden = self._hidden, None
         if hidden is not None:
-            self._session.execute(f"DROP TABLE IF EXISTS {hidden}")
+            self._change(f"DROP TABLE IF EXISTS {hidden}")
+
+    def _change(self, statement: str) -> None:
+        with self._session.connection.interruption.withheld():
+            self._session.execute(statement)

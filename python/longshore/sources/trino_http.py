@@ -18,7 +18,7 @@ import pyarrow as pa
 from longshore import __version__
 from longshore._core import TrinoPages, trino_answer
 from longshore.errors import InterfaceError
-from longshore.sources.transport import Place, is_open, network, parts_of, place_of, tcp
+from longshore.sources.transport import Interruption, Place, is_open, network, parts_of, place_of, tcp
 
 _FORM = "write trino://user:password@host:port/catalog/schema"
 _PLAIN = "add ?secure=true, for HTTPS: a password and a token go over no other"
@@ -178,7 +178,7 @@ class Connection:
         self._waiting: socket.socket | None = None
         self._is_idle = threading.Event()
         self._is_idle.set()
-        self._stopping = threading.Lock()
+        self.interruption = Interruption()
         with network(TrinoError):
             self._http: http.client.HTTPConnection | None = address.connected()
 
@@ -306,20 +306,10 @@ class Connection:
             connection.request("DELETE", parts.path, headers=self._request_headers(with_session=False))
             connection.getresponse().read()
 
-    @contextlib.contextmanager
-    def uninterrupted(self) -> Iterator[None]:
-        """Let statements come to their end: the server may do what one asks for even after it is told to end it."""
-        with self._stopping:
-            yield
-
     def cancel(self) -> None:
         """End the running statement, from any thread."""
-        is_alone = self._stopping.acquire(timeout=_CANCEL_SECONDS)
-        try:
+        with self.interruption.permitted(_CANCEL_SECONDS):
             self._stop()
-        finally:
-            if is_alone:
-                self._stopping.release()
 
     def _stop(self) -> None:
         self._is_stopped = True
