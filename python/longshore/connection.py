@@ -369,6 +369,7 @@ class Connection(Session):
     def close(self) -> None:
         """End the session, and roll an open transaction back first. Closing twice is not an error.
 
+        Raises ``NotSupportedError`` where the source has kept what was changed, as BigQuery does.
         A stream that has the session goes on to its end, which then ends the session; a cursor's rows are thrown away.
         """
         if self._rows is not None and (rows := self._rows()) is not None:

@@ -59,6 +59,7 @@ WITHOUT_PROCEDURES = {
     "oracle",
     "adbc_postgresql",
     "odbc_postgresql",
+    "odbc_mariadb",
     "served_duckdb",
 }
 #: MySQL's and MariaDB's own functions are not procedures.

@@ -168,7 +168,7 @@ def test_leaving_by_an_exception_rolls_back(database: Database, table: str) -> N
 
     with pytest.raises(LookupError if database.quirks.has_transactions else longshore.NotSupportedError):
         asyncio.run(use())
-    assert database.rows(table) == [(1,)]
+    assert database.rows(table) == ([] if "a rollback" in database.quirks.cannot else [(1,)])
 
 
 def test_a_pool(database: Database, table: str) -> None:

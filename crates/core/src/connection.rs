@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::partitions::SnapshotLease;
 use crate::remedy::with_remedy;
-use crate::session::{ENDING, released};
+use crate::session::ENDING;
 use crate::source::{Direct, Lease, Reservation, SessionFactory, Source};
 use crate::{CancelHandle, Deadline, Error, Kind, Params, Query, Result, Session, Transaction, locked};
 
@@ -186,13 +186,17 @@ impl Connection {
     }
 
     /// Closes the session, and undoes first what its transaction did. A read that has it goes on; its end closes it. The
-    /// snapshots of partitions end, too.
-    pub fn close(&self) {
+    /// snapshots of partitions end, too. Fails where the source has kept what its transaction did.
+    pub fn close(&self) -> Result<()> {
         let leases = locked(&self.leases).take();
         drop(leases);
         let closed = std::mem::replace(&mut *locked(&self.slot), Slot::Closed);
-        if let Slot::Free(session) = closed {
-            drop(released(session));
+        let Slot::Free(mut session) = closed else { return Ok(()) };
+        session.set_deadline(&Deadline::never().at_most(ENDING));
+        match session.rollback() {
+            Err(error) if error.kind() == Kind::NotSupported => Err(error),
+            // The transaction of a session that is lost ends with it.
+            _ => Ok(()),
         }
     }
 

@@ -359,7 +359,7 @@ fn a_closed_connection_lets_its_read_go_on() {
     let (server, direct) = database();
     let own = own(direct, true);
     let batches = open(&own, "1 2", 2, Delivery::Ordered).unwrap();
-    own.close();
+    own.close().unwrap();
     assert!(own.is_closed());
     assert_eq!(numbers(batches).unwrap(), [1, 2]);
     assert!(own.is_closed());
@@ -381,7 +381,7 @@ fn a_lease_that_is_made_while_the_connection_closes_is_ended() {
     while server.connects.load(Ordering::SeqCst) < 2 {
         std::thread::sleep(Duration::from_millis(1));
     }
-    connection.close();
+    connection.close().unwrap();
     assert_eq!(making.join().unwrap().unwrap_err().message(), "the connection is closed");
     assert_closed(server);
 }

@@ -268,8 +268,8 @@ impl PyConnection {
         py.detach(|| self.0.rollback(&deadline)).map_err(raise)
     }
 
-    fn close(&self, py: Python<'_>) {
-        py.detach(|| self.0.close());
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        py.detach(|| self.0.close()).map_err(raise)
     }
 
     /// Stops the statement or the read that has the session.

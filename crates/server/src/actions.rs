@@ -366,8 +366,7 @@ fn end(
     };
     let ended = ended();
     shared.transactions.take(owner, &id);
-    connection.close();
-    ended.map_err(status)
+    ended.and(connection.close()).map_err(status)
 }
 
 fn savepoint(

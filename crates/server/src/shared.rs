@@ -82,7 +82,8 @@ fn end(results: Vec<Pending>, transactions: Vec<OpenTransaction>) {
         pending.cancel.cancel();
     }
     for transaction in transactions {
-        transaction.connection.close();
+        // Its client is gone.
+        let _ = transaction.connection.close();
     }
 }
 
