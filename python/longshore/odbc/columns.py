@@ -1,6 +1,7 @@
 """Rows of a statement as Arrow: each column decides once how it is bound, and makes an array of each fetch."""
 
 import datetime as dt
+import functools
 import time
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, NoReturn
@@ -39,6 +40,8 @@ INTEGERS = {
 }
 _FLOATS = {REAL, FLOAT, DOUBLE}
 _MONTHS, _SHORTEST = 12, 28
+#: The last year that ODBC has 16 bits for.
+LAST_YEAR = 32_767
 #: The bytes of the text of a number, or of a date and a time.
 _NUMBER = 40
 #: The seconds since 1970 beyond which 64 bits of nanoseconds end, less one.
@@ -222,13 +225,13 @@ class Column:
         """Give the days since 1970 of dates in parts."""
         if values.dtype == _DATE and not valid.all():
             values = np.where(valid, values, np.array((1970, 1, 1), _DATE))
-        year, month, day = (values[part].astype("i8") for part in ("year", "month", "day"))
-        months = (year - 1970) * 12 + month - 1
-        days = months.astype("M8[M]").astype("M8[D]").astype("i8") + day - 1
+        year, month, day = (values[part].astype("i4") for part in ("year", "month", "day"))
+        months, first_days = year * 12 + month - 1, _first_days()
+        days = first_days.take(months, mode="clip") + day - 1
         wrong = (month < 1) | (year < 1) | (month > _MONTHS) | (day < 1)
         # A month has as many days at least.
         late = np.flatnonzero(day > _SHORTEST)
-        wrong[late] |= days[late] >= (months[late] + 1).astype("M8[M]").astype("M8[D]").astype("i8")
+        wrong[late] |= days[late] >= first_days.take(months[late] + 1, mode="clip")
         if (wrong := wrong & valid).any():
             row = int(np.argmax(wrong))
             text = f"{year[row]:04}-{month[row]:02}-{day[row]:02}"
@@ -238,7 +241,7 @@ class Column:
     def _dates(self, values: Any, _lengths: Any, valid: Any) -> pa.Array:
         if self.driver.has_wrong_dates:
             self._check_days_of_today(values, valid)
-        return self._built([self._days(values, valid).astype("i4")], valid)
+        return self._built([self._days(values, valid)], valid)
 
     def _check_days_of_today(self, values: Any, valid: Any) -> None:
         """Look at the texts of dates with today's month and day, which the driver takes for what it cannot read."""
@@ -253,7 +256,7 @@ class Column:
                 self.refuse(int(row), f"{text} cannot be a {self.field.type}", _CAST)
 
     def _timestamps(self, values: Any, _lengths: Any, valid: Any) -> pa.Array:
-        days = self._days(values, valid)
+        days = self._days(values, valid).astype("i8")
         seconds = ((days * 24 + values["hour"]) * 60 + values["minute"]) * 60 + values["second"]
         fraction, is_fine = values["fraction"].astype("i8"), self.field.type.unit == "ns"
         if not is_fine:
@@ -361,7 +364,11 @@ class Column:
             return np.concatenate(pieces) if pieces else values[:0, 0], sizes
         block = values[:, :longest]
         # The buffer is filled again by the next fetch.
-        return block[np.arange(longest) < sizes[:, None]] if total < block.size else block.flatten(), sizes
+        if total == block.size:
+            return block.flatten(), sizes
+        # Of few bytes, they are compared in half the time.
+        kind = np.min_scalar_type(longest)
+        return block[np.arange(longest, dtype=kind) < sizes.astype(kind)[:, None]], sizes
 
     def _long(self, row: int) -> bytes:
         """Give a value that does not fit the buffer."""
@@ -380,6 +387,13 @@ def _is(text: pa.Scalar, kind: pa.DataType) -> bool:
     except pa.ArrowInvalid:
         return False
     return True
+
+
+@functools.cache
+def _first_days() -> Any:
+    """Give the day on which each month from the year 0 on begins: numpy's own dates take three times as long."""
+    months = np.arange(12 * (LAST_YEAR + 1) + 1) - 12 * 1970
+    return months.astype("M8[M]").astype("M8[D]").astype("i4")
 
 
 def _offsets(sizes: Any) -> Any:

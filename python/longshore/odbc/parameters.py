@@ -14,8 +14,8 @@ from longshore.odbc import columns, manager
 from longshore.odbc.manager import C_BINARY, C_CHAR, C_WCHAR, NULL_DATA, Statement
 
 _C_BIGINT, _C_UBIGINT = -25, -27
-#: The years of dates that ODBC has 16 bits for; drivers differ in what they make of those before the first.
-_FIRST_YEAR, _LAST_YEAR = 1, 32_767
+#: Drivers differ in what they make of the years before.
+_FIRST_YEAR = 1
 #: The size of a text from which its type is the one of long texts, and the same of bytes.
 _LONG = 4000
 
@@ -78,9 +78,9 @@ def _refuse_years(name: str, array: Any) -> None:
         # pyarrow's years have 16 bits, too.
         points = _days(array) if pa.types.is_date(array.type) else _points(array)
         years = _years(points)
-        rows = np.flatnonzero((years < _FIRST_YEAR) | (years > _LAST_YEAR))
+        rows = np.flatnonzero((years < _FIRST_YEAR) | (years > columns.LAST_YEAR))
         if len(rows):
-            message = f"ODBC has the years {_FIRST_YEAR} to {_LAST_YEAR}, and not {years[rows[0]]}"
+            message = f"ODBC has the years {_FIRST_YEAR} to {columns.LAST_YEAR}, and not {years[rows[0]]}"
             raise errors.DataError(message, column=name, row=int(rows[0]), hint="write it as text, and cast that")
 
 
