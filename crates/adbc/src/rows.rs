@@ -84,7 +84,7 @@ fn unwarned(_warnings: &Warnings) -> longshore_core::Result<()> {
 pub(crate) struct Rows {
     schema: SchemaRef,
     /// The batches of runs that are over.
-    kept: std::vec::IntoIter<RecordBatch>,
+    batches: std::vec::IntoIter<RecordBatch>,
     live: Option<LiveResult>,
     failure: Failure,
 }
@@ -136,8 +136,8 @@ impl Rows {
         Self::of(schema, Vec::new(), None)
     }
 
-    fn of(schema: SchemaRef, kept: Vec<RecordBatch>, live: Option<LiveResult>) -> Self {
-        Self { schema, kept: kept.into_iter(), live, failure: Failure::default() }
+    fn of(schema: SchemaRef, batches: Vec<RecordBatch>, live: Option<LiveResult>) -> Self {
+        Self { schema, batches: batches.into_iter(), live, failure: Failure::default() }
     }
 
     /// The next batch. After an error there is that error for ever: no end would be the proper one.
@@ -146,7 +146,7 @@ impl Rows {
         if let Some(error) = failed {
             return Err(error);
         }
-        if let Some(batch) = self.kept.next() {
+        if let Some(batch) = self.batches.next() {
             return Ok(Some(batch));
         }
         let Some(live) = &mut self.live else { return Ok(None) };

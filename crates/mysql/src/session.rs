@@ -78,8 +78,8 @@ pub(crate) struct MySqlSession {
     /// Whether a script has its statements in one transaction after another: its end sets that back.
     is_scripted: bool,
     /// Queries that are prepared, the last one last, and the connection's count of changes since.
-    kept: Vec<(String, Prepared)>,
-    kept_at: u64,
+    prepared: Vec<(String, Prepared)>,
+    prepared_at: u64,
 }
 
 impl MySqlSession {
@@ -89,7 +89,7 @@ impl MySqlSession {
     }
 
     pub(crate) fn over(connection: Connection) -> Self {
-        Self { connection, shared_snapshot: None, is_scripted: false, kept: Vec::new(), kept_at: 0 }
+        Self { connection, shared_snapshot: None, is_scripted: false, prepared: Vec::new(), prepared_at: 0 }
     }
 
     pub(crate) fn statement<'a>(&self, query: &'a Query) -> Result<Numbered<'a>> {
@@ -166,13 +166,13 @@ impl MySqlSession {
     /// The kept query of this text, if nothing may have changed its meaning since it was prepared. A table that is altered is
     /// the server's to see.
     fn take_kept(&mut self, text: &str) -> Option<Prepared> {
-        if self.connection.changes != self.kept_at {
-            for (_, prepared) in self.kept.drain(..) {
+        if self.connection.changes != self.prepared_at {
+            for (_, prepared) in self.prepared.drain(..) {
                 self.connection.close(prepared.id);
             }
         }
-        let at = self.kept.iter().position(|(kept, _)| kept == text)?;
-        Some(self.kept.remove(at).1)
+        let at = self.prepared.iter().position(|(own, _)| own == text)?;
+        Some(self.prepared.remove(at).1)
     }
 
     /// Keeps a query that has been sent where there were so many `changes`, or has the server forget it.
@@ -181,10 +181,10 @@ impl MySqlSession {
             return self.connection.close(prepared.id);
         }
         // A query changes nothing.
-        (self.connection.changes, self.kept_at) = (changes, changes);
-        self.kept.push((text, prepared));
-        if self.kept.len() > KEPT {
-            let (_, oldest) = self.kept.remove(0);
+        (self.connection.changes, self.prepared_at) = (changes, changes);
+        self.prepared.push((text, prepared));
+        if self.prepared.len() > KEPT {
+            let (_, oldest) = self.prepared.remove(0);
             self.connection.close(oldest.id);
         }
     }
@@ -560,7 +560,7 @@ impl Session for MySqlSession {
     fn reset(&mut self) -> Result<()> {
         self.shared_snapshot = None;
         self.is_scripted = false;
-        self.kept.clear();
+        self.prepared.clear();
         let reset = self.connection.reset();
         self.or_stop(reset)
     }

@@ -43,14 +43,14 @@ impl Loader {
         Self { directory, schema, full, batches: Vec::new(), rows: 0, bytes: 0, files: Vec::new() }
     }
 
-    /// Adds rows, whose columns are the schema's; the names of files that are begun go to `made`.
-    pub(crate) fn push(&mut self, batch: &RecordBatch, made: &mut Vec<String>) -> Result<()> {
+    /// Adds rows, whose columns are the schema's; the names of files that are begun go to `new_files`.
+    pub(crate) fn push(&mut self, batch: &RecordBatch, new_files: &mut Vec<String>) -> Result<()> {
         let mut batch = batch.clone();
         while batch.num_rows() > 0 {
             let (rows, bytes) = (batch.num_rows(), size(&batch));
             let most = self.rows_left(rows, bytes);
             if most == 0 {
-                self.flush(made)?;
+                self.flush(new_files)?;
                 continue;
             }
             self.rows += most.min(rows);
@@ -73,20 +73,20 @@ impl Loader {
         if aligned == 0 && self.rows == 0 { left.max(1) } else { aligned }
     }
 
-    fn flush(&mut self, made: &mut Vec<String>) -> Result<()> {
+    fn flush(&mut self, new_files: &mut Vec<String>) -> Result<()> {
         let batches = mem::take(&mut self.batches);
         (self.rows, self.bytes) = (0, 0);
         for batch in together(&self.schema, batches)? {
             let name = format!("{:032x}.arrow", unique()?);
-            made.extend([encoded_name(&name), name.clone()]);
+            new_files.extend([encoded_name(&name), name.clone()]);
             self.files.push(Arc::new(write(&self.directory, name, &batch)?));
         }
         Ok(())
     }
 
     /// The files, all of which have reached the disk.
-    pub(crate) fn finish(mut self, made: &mut Vec<String>) -> Result<Vec<Arc<ChunkFile>>> {
-        self.flush(made)?;
+    pub(crate) fn finish(mut self, new_files: &mut Vec<String>) -> Result<Vec<Arc<ChunkFile>>> {
+        self.flush(new_files)?;
         Ok(self.files)
     }
 }

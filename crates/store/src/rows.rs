@@ -185,7 +185,7 @@ impl Transaction {
         for (key, column) in adding.keys.iter_mut().zip(key_columns(&adding.table, &batch)?) {
             key.push(column);
         }
-        adding.loader.push(&batch, &mut self.made)?;
+        adding.loader.push(&batch, &mut self.new_files)?;
         self.appending = Some(adding);
         Ok(())
     }
@@ -201,7 +201,7 @@ impl Transaction {
 
     fn end_adding(&mut self) -> Result<(Table, u64)> {
         let Adding { mut table, loader, keys, count, .. } = self.appending.take().ok_or_else(not_begun)?;
-        let files = loader.finish(&mut self.made)?;
+        let files = loader.finish(&mut self.new_files)?;
         if !table.key.is_empty() && count > 0 {
             self.refuse_doubled(&table, &keys)?;
         }
@@ -375,10 +375,10 @@ impl Transaction {
     fn write(&mut self, schema: &SchemaRef, full: u64, rows: &mut Rows<'_>) -> Result<Vec<Arc<ChunkFile>>> {
         let mut loader = self.loader(schema, full)?;
         for batch in rows {
-            loader.push(&batch?, &mut self.made)?;
+            loader.push(&batch?, &mut self.new_files)?;
             self.deadline.check()?;
         }
-        loader.finish(&mut self.made)
+        loader.finish(&mut self.new_files)
     }
 
     fn loader(&mut self, schema: &SchemaRef, full: u64) -> Result<Loader> {

@@ -68,7 +68,7 @@ pub struct Transaction {
     done: Vec<Done>,
     marks: Vec<(Tables, usize)>,
     /// The files that it has written.
-    pub(crate) made: Vec<String>,
+    pub(crate) new_files: Vec<String>,
     /// Rows that are pushed to a table.
     pub(crate) appending: Option<Adding>,
 }
@@ -89,7 +89,7 @@ impl Transaction {
             changed: Tables::new(),
             done: Vec::new(),
             marks: Vec::new(),
-            made: Vec::new(),
+            new_files: Vec::new(),
             appending: None,
         })
     }
@@ -365,13 +365,13 @@ impl Transaction {
             Ok(_) => {
                 let used: HashSet<&str> =
                     self.changed.values().flatten().flat_map(|table| table.all_files()).collect();
-                self.made.retain(|name| !used.contains(name.as_str()));
+                self.new_files.retain(|name| !used.contains(name.as_str()));
             }
             // A conflict has written nothing, nor has one who did not get the catalogue.
             Err(error) if matches!(error.sqlstate(), Some("40001" | "55P03")) => {}
             Err(_) => {
                 if self.shared.with(Catalogue::void_failed).is_err() {
-                    self.made.clear();
+                    self.new_files.clear();
                     self.shared.give_up(self.writing.take());
                 }
             }
@@ -391,7 +391,7 @@ impl Drop for Transaction {
         if !self.shared.process.is_current() {
             return;
         }
-        for name in self.made.drain(..) {
+        for name in self.new_files.drain(..) {
             // What cannot be removed now is removed by an open.
             let _ = fs::remove_file(self.shared.data().join(name));
         }
