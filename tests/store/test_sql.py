@@ -417,6 +417,16 @@ def test_what_arrow_lacks_is_not_stored(store: longshore.Store, kind: str, value
     assert (store.sql("INSERT INTO t VALUES (1, NULL)"), store.names()) == (1, ["t"])
 
 
+def test_a_pivot_has_the_columns_of_its_values(store: longshore.Store) -> None:
+    store["t"] = pa.table({"n": [1, 2, 4], "kind": ["x", "y", "x"]})
+    for query in ("PIVOT t ON kind USING sum(n)::INT", "WITH p AS (PIVOT t ON kind USING sum(n)::INT) FROM p"):
+        assert store.sql(query, return_type="arrow").to_pylist() == [{"x": 5, "y": 2}]
+    with pytest.raises(longshore.NotSupportedError, match="name them"):
+        store.sql("INSERT INTO t (n) SELECT x FROM (PIVOT t ON kind USING sum(n)::INT)")
+    store.sql("INSERT INTO t (n) SELECT x FROM (PIVOT t ON kind IN ('x') USING sum(n)::INT)")
+    assert store.sql("SELECT sum(n) AS n FROM t")["n"][0] == 12
+
+
 def test_conditions_reach_the_chunks(lake: Path) -> None:
     session = Session(_core.Store.open(lake))
     session.execute("CREATE TABLE days (day INTEGER, v VARCHAR)")

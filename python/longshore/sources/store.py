@@ -50,6 +50,11 @@ _SETTINGS = {"use", "schema", "search_path", "default_collation"}
 _CONFIGURING = {"CALL", "LOAD", "PRAGMA", "SET", "VARIABLE_SET"}
 #: The statements that EXPLAIN ANALYZE would run, without the store's knowledge.
 _CHANGING = {"insert", "update", "delete", "merge", "truncate", "create", "alter", "drop", "copy", "import"}
+#: The words by which a query begins that the engine runs as several statements, as it does one with a PIVOT.
+_QUERYING = {"pivot", "pivot_wider", "select", "from", "with"}
+#: The engine's names of statements that a user would not know.
+_KINDS = {"MULTI": "a change of rows with a PIVOT whose columns are not named"}
+_VALUES = "name them: PIVOT ... ON column IN ('a', 'b')"
 _VERSION = re.compile(r"\d{1,18}", re.ASCII)
 _STATEMENTS = "SELECT, INSERT, UPDATE, DELETE, CREATE TABLE, ALTER TABLE, DROP TABLE and TRUNCATE do"
 _BLOCK = "with store.transaction(): makes several calls one change"
@@ -213,11 +218,15 @@ class Session(duckdb.Session):
             _refuse_schema(changed.names)
             self.mirror.check(statement, params)
             return self._followed(lambda transaction: change(self.mirror, transaction, changed, params))
-        if changed is None and kind not in _READING:
-            message = f"a store does not run {kind.replace('_', ' ')}\nHint: {_STATEMENTS}"
-            raise NotSupportedError(message, hint=_STATEMENTS)
+        is_pivot = kind == "MULTI" and _is_query(text)
+        if changed is None and kind not in _READING and not is_pivot:
+            hint = _VALUES if kind == "MULTI" else _STATEMENTS
+            message = f"a store does not run {_KINDS.get(kind, kind.replace('_', ' '))}\nHint: {hint}"
+            raise NotSupportedError(message, hint=hint)
         _refuse_unseen(text, kind)
         self._is_set |= kind in _CONFIGURING
+        # The engine makes a type of the values that become columns.
+        self._is_changed |= is_pivot
         # A table of the session's own may have the name of one of the store's.
         reads = changed.tail if changed is not None and changed.verb == "create" else statement.query
         keeps = kind == "SELECT"
@@ -502,6 +511,11 @@ def _stored(transaction: "_core.StoreTransaction", whole: WholeTable, verifies: 
     columns = None if whole.columns is None else [own[name].name for name in names]
     scan = transaction.scan(table.name, columns, form="writable", verified=verifies)
     return StoredRows(scan, [field for field, _ in given], [native for _, native in given])
+
+
+def _is_query(text: str) -> bool:
+    words = [each.word for each in tokens(text) if each.depth == 0]
+    return {*words[:1]} <= _QUERYING and _CHANGING.isdisjoint(words)
 
 
 def _refuse_unseen(text: str, kind: str) -> None:
