@@ -69,7 +69,7 @@ QUIRKS = Quirks(
     # NULL, and names that are capitals here; dates have a time of day. No read is split.
     left_out=frozenset(
         {
-            *("test_network", "test_forks", "test_stream_memory", "test_frames_into_tables"),
+            *("test_network", "test_stream_memory", "test_frames_into_tables"),
             *("test_ctrl_c", "test_ctrl_c_while_connecting", "test_ctrl_c_in_a_write"),
             *("test_rows_need_no_more_memory_than_some_of_them", "test_parts", "test_copies"),
         }
