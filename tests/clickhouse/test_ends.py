@@ -173,7 +173,7 @@ def test_what_makes_a_table_is_not_cancelled(connection: Connection) -> None:
     with connection.interruption.withheld():
         cancel.start()
         answer = connection.run("SELECT sleep(0.1), 7 AS n")
+        assert answer.rows is not None
+        assert [row["n"] for row in answer.rows.read_all().to_pylist()] == [7]
         assert cancel.is_alive()
-    assert answer.rows is not None
-    assert [row["n"] for row in answer.rows.read_all().to_pylist()] == [7]
     cancel.join()
