@@ -1,11 +1,14 @@
 """Servers that are dead, stalled, or lie: an error by the deadline, never a hang or a short result."""
 
 import contextlib
+import os
 import socket
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 
+import psutil
 import pyarrow as pa
 import pytest
 from pyarrow import flight
@@ -51,6 +54,18 @@ def test_a_peer_that_says_nothing_is_given_up_at_the_deadline(scheme: str) -> No
         url = f"{scheme}://127.0.0.1:{silent.getsockname()[1]}"
         with pytest.raises(longshore.TimeoutError, match=r"0\.3 s"):
             longshore.read_sql("SELECT 1", url, timeout=0.3)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have other options")
+def test_the_system_looks_for_a_peer_that_is_gone() -> None:
+    options = [(socket.SOL_SOCKET, socket.SO_KEEPALIVE), (socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT)]
+    names = (socket.TCP_KEEPIDLE, socket.TCP_KEEPINTVL, socket.TCP_KEEPCNT)
+    options += [(socket.IPPROTO_TCP, name) for name in names]
+    with serving({"one": script(NUMBERS)}) as server, longshore.connect(server.url(), autocommit=True):
+        found = [each.fd for each in psutil.Process().net_connections("tcp") if each.raddr[1:] == (server.port,)]
+        with contextlib.ExitStack() as stack:
+            links = [stack.enter_context(socket.socket(fileno=os.dup(number))) for number in found]
+            assert [[link.getsockopt(*option) for option in options] for link in links] == [[1, 120_000, 60, 10, 6]]
 
 
 def test_a_peer_of_another_protocol_is_told_of() -> None:

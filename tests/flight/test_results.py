@@ -1,5 +1,6 @@
 """Results of every shape that the protocol has: endpoints, locations, compression, dictionaries, large messages."""
 
+import contextlib
 import datetime as dt
 import decimal
 import threading
@@ -173,6 +174,16 @@ def test_a_stream_holds_few_batches(server: ScriptedFlight) -> None:
     assert sent < 60
     rest = sum(batch.num_rows for batch in stream)
     assert (sent, rest) == (200, 199)
+
+
+@pytest.mark.parametrize("form", ["arrow", "pandas", "polars"])
+def test_a_limit_of_memory_counts_a_message_once(server: ScriptedFlight, form: str) -> None:
+    """All columns of a message share its body."""
+    server.scripts["wide"] = script(pa.table({f"n{at}": pa.array(range(20_000), pa.int64()) for at in range(20)}))
+    for limit, fits in ((4 << 20, True), (2 << 20, False)):
+        options = {"memory_limit": limit}
+        with contextlib.nullcontext() if fits else pytest.raises(longshore.MemoryLimitError, match="memory_limit"):
+            longshore.read_sql("SELECT wide", server.url(), return_type=form, options=options)
 
 
 def test_several_queries_are_refused(server: ScriptedFlight) -> None:

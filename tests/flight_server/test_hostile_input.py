@@ -87,39 +87,94 @@ def test_rows_of_any_bytes_are_refused(tmp_path: Path) -> None:
             numbers = pa.array(range(100 + 3 * at, 103 + 3 * at), pa.int64())
             batch = pa.RecordBatch.from_arrays([numbers, broken], ["berth", "name"])
             with suppress(*REFUSED):
-                writer, reader = flight.do_put(fl.FlightDescriptor.for_command(append), batch.schema, SOON)
-                writer.write_batch(batch)
-                writer.done_writing()
-                reader.read()
-                writer.close()
+                put(flight, append, batch)
         flight.close()
         rows: Any = longshore.read_sql("SELECT count(*) AS n FROM berths", server.url, return_type="arrow")
         assert rows["n"][0].as_py() % 3 == 10 % 3
 
 
-@pytest.mark.parametrize("end", ["cut", "outside", "compressed", "whole"], ids=lambda end: f"rows that end {end}")
-def test_rows_that_do_not_come_whole_are_not_ingested(tmp_path: Path, end: str) -> None:
-    """Two batches, of which the second is cut, or said to lie outside its message: none of them is kept."""
-    first, second = (
-        pa.record_batch({"berth": pa.array([berth, berth + 1], pa.int64()), "name": ["a", "b"]}) for berth in (101, 103)
-    )
-    append = message("CommandStatementIngest", field(1, b"\x08\x02\x10\x02") + field(2, b"berths"))
-    descriptor = field(1, b"\x08\x02" + field(2, append))
-    rows = flight_data(second.serialize())
-    lie = rows.replace((16).to_bytes(8, "little"), (1 << 20).to_bytes(8, "little"))
-    assert lie != rows
-    last = {"cut": grpc(rows)[:-20], "outside": grpc(lie), "compressed": grpc(rows, flag=1), "whole": grpc(rows)}[end]
-    begin = grpc(flight_data(first.schema.serialize(), descriptor)) + grpc(flight_data(first.serialize()))
+def packed(batch: pa.RecordBatch, length: int) -> bytes:
+    """Encode a batch whose one buffer of 8000 bytes is compressed, and is said to have another length."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema, options=pa.ipc.IpcWriteOptions(compression="lz4")) as writer:
+        writer.write_batch(batch)
+    stream, true = bytes(sink.getvalue()), (8000).to_bytes(8, "little")
+    assert stream.count(true) == 1
+    rows = stream[8 + int.from_bytes(stream[4:8], "little") :]
+    return flight_data(rows.replace(true, length.to_bytes(8, "little")))
+
+
+FIRST, SECOND = (
+    pa.record_batch({"berth": pa.array([berth, berth + 1], pa.int64()), "name": ["a", "b"]}) for berth in (101, 103)
+)
+ROWS = flight_data(SECOND.serialize())
+OUTSIDE = ROWS.replace((16).to_bytes(8, "little"), (1 << 20).to_bytes(8, "little"))
+PACKED = pa.record_batch({"berth": pa.array(range(1000), pa.int64()), "name": pa.array([""] * 1000)})
+#: The bytes after two rows: no end, an end that is a lie, and all of it.
+ENDS = {
+    "cut": grpc(ROWS)[:-20],
+    "outside": grpc(OUTSIDE),
+    "compressed": grpc(ROWS, flag=1),
+    "packed, of 32 TiB": grpc(packed(PACKED, 1 << 45)),
+    "packed, of no possible length": grpc(packed(PACKED, 1 << 62)),
+    "packed, of fewer bytes than none": grpc(packed(PACKED, (1 << 64) - 2)),
+    "packed, of too many bytes": grpc(packed(PACKED, 8001)),
+    "whole": grpc(ROWS),
+}
+
+
+def upload(server: longshore.Server, data: bytes) -> None:
+    """Have a call of DoPut send bytes, and wait for its end."""
     path = "/arrow.flight.protocol.FlightService/DoPut"
     call = {":method": "POST", ":scheme": "http", ":path": path, ":authority": "x"}
     call |= {"content-type": "application/grpc", "te": "trailers"}
+    with socket.create_connection(("127.0.0.1", server.port), timeout=20) as connection:
+        connection.sendall(PREFACE + frame(SETTINGS) + frame(HEADERS, END_HEADERS, 1, headers(call)))
+        if data:
+            connection.sendall(frame(DATA, END_STREAM, 1, data))
+        next(each for each in frames(connection) if each[0] == HEADERS and each[1] & END_STREAM)
+
+
+@pytest.mark.parametrize("end", ENDS, ids=lambda end: f"rows that end {end}")
+def test_rows_that_do_not_come_whole_are_not_ingested(tmp_path: Path, end: str) -> None:
+    """Two batches, of which the second is cut, or lies about itself: none of them is kept."""
+    assert OUTSIDE != ROWS
+    append = message("CommandStatementIngest", field(1, b"\x08\x02\x10\x02") + field(2, b"berths"))
+    descriptor = field(1, b"\x08\x02" + field(2, append))
+    begin = grpc(flight_data(FIRST.schema.serialize(), descriptor)) + grpc(flight_data(FIRST.serialize()))
     with longshore.serve(made("duckdb", tmp_path), port=0) as server:
-        with socket.create_connection(("127.0.0.1", server.port), timeout=20) as connection:
-            connection.sendall(PREFACE + frame(SETTINGS) + frame(HEADERS, END_HEADERS, 1, headers(call)))
-            connection.sendall(frame(DATA, END_STREAM, 1, begin + last))
-            next(each for each in frames(connection) if each[0] == HEADERS and each[1] & END_STREAM)
+        upload(server, begin + ENDS[end])
         kept: Any = longshore.read_sql("SELECT count(*) AS n FROM berths", server.url, return_type="arrow")
         assert kept["n"].to_pylist() == [14 if end == "whole" else 10]
+
+
+def test_rows_that_are_too_many_bytes_once_unpacked_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("longshore.server._MESSAGE", 1 << 20)
+    with longshore.serve(made("duckdb", tmp_path), port=0) as server:
+        flight, _ = plain(server, "")
+        append = message("CommandStatementIngest", field(1, b"\x08\x02\x10\x02") + field(2, b"berths"))
+        batch = pa.record_batch({"berth": pa.array(range(200_000), pa.int64()), "name": pa.array([""] * 200_000)})
+        options = fl.FlightCallOptions(20, write_options=pa.ipc.IpcWriteOptions(compression="zstd"))
+        with pytest.raises(REFUSED, match="unpacked"):
+            put(flight, append, batch, options)
+        flight.close()
+
+
+def put(flight: Any, command: bytes, batch: pa.RecordBatch, options: fl.FlightCallOptions = SOON) -> None:
+    """Send rows."""
+    writer, reader = flight.do_put(fl.FlightDescriptor.for_command(command), batch.schema, options)
+    writer.write_batch(batch)
+    writer.done_writing()
+    reader.read()
+    writer.close()
+
+
+def test_an_upload_that_never_begins_ends(tmp_path: Path) -> None:
+    with longshore.serve(made("duckdb", tmp_path), port=0, idle_timeout=0.3) as server:
+        upload(server, b"")
+        assert answers(server)
 
 
 @pytest.mark.parametrize(
@@ -188,6 +243,34 @@ def test_a_user_holds_so_much_and_no_more(tmp_path: Path, monkeypatch: pytest.Mo
                 assert flight.do_get(held[0].endpoints[0].ticket, SOON).read_all().num_rows == 1_000_000
                 make()
         flight.close()
+
+
+def test_one_savepoint_too_many_leaves_the_transaction_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("longshore.server._HANDLES", 2)
+    with longshore.serve(made("sqlite", tmp_path), port=0) as server:
+        flight, _ = plain(server, "")
+
+        def act(name: str, body: bytes) -> bytes:
+            results = list(flight.do_action(fl.Action(name, message(f"Action{name}Request", body)), SOON))
+            return results[0].body.to_pybytes()[-32:] if results else b""
+
+        def moor(berth: int) -> None:
+            row = b"INSERT INTO berths VALUES (%d, NULL)" % berth
+            command = message("CommandStatementUpdate", field(1, row) + field(2, transaction))
+            put(flight, command, pa.record_batch({"": pa.nulls(0)}))
+
+        transaction = act("BeginTransaction", b"")
+        first, _ = (act("BeginSavepoint", field(1, transaction) + field(2, b"here")) for _ in range(2))
+        moor(11)
+        with pytest.raises(REFUSED, match="2 savepoints are open already"):
+            act("BeginSavepoint", field(1, transaction) + field(2, b"here"))
+        # What is rolled back is that since the first, with the second in it.
+        act("EndSavepoint", field(1, first) + b"\x10\x02")
+        moor(12)
+        act("EndTransaction", field(1, transaction) + b"\x10\x01")
+        flight.close()
+        kept: Any = longshore.read_sql("SELECT max(berth) AS n, count(*) AS m FROM berths", server.url)
+        assert kept.to_numpy().tolist() == [[12, 11]]
 
 
 def test_a_strangers_message_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,8 @@ use longshore_core::{Error, Kind};
 use longshore_flight_protocol::SQLSTATE;
 use tonic::{Code, Status};
 
+use crate::ipc::Fault;
+
 /// A failed call's error: the server's words, the family of its code, and its SQLSTATE where it tells one.
 pub(crate) fn error_of(status: &Status) -> Error {
     if status.code() == Code::OutOfRange && status.message().contains("message length too large") {
@@ -45,6 +47,15 @@ pub(crate) fn broken(what: impl std::fmt::Display) -> Error {
     Error::internal(format!("the server has broken the protocol: {what}"))
         .with_sqlstate("08P01")
         .with_hint("what came before is not the whole result; report it to whoever keeps the server")
+}
+
+impl From<Fault> for Error {
+    fn from(fault: Fault) -> Self {
+        match fault {
+            Fault::Broken(what) => broken(what),
+            Fault::NoRoom(error) => error,
+        }
+    }
 }
 
 /// Message, detail and hint of a text in Longshore's form; of another's text, all of it is the message.

@@ -1,4 +1,4 @@
-//! Messages of Arrow's IPC format, as a server sends them: checked before they are read, as a length may be a lie.
+//! Messages of Arrow's IPC format, as a stranger sends them: checked before they are read, as a length may be a lie.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -6,16 +6,16 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_buffer::Buffer;
+use arrow_flight::FlightData;
 use arrow_ipc::convert::{try_fb_to_schema, try_schema_from_ipc_buffer};
 use arrow_ipc::reader::{RecordBatchDecoder, read_dictionary};
-use arrow_ipc::{Endianness, Message, MessageHeader, root_as_message};
+use arrow_ipc::{Endianness, MessageHeader, root_as_message};
 use arrow_schema::{ArrowError, Schema, SchemaRef};
 use bytes::Bytes;
-use longshore_core::memory::room_for;
-use longshore_core::{Error, Result};
+use longshore_core::Error;
+use longshore_core::memory::{NoRoom, room_for};
 
-use crate::error::broken;
-use crate::messages::Message as Data;
+use crate::texts::{checked, unchecked};
 
 /// The boundary at which Arrow's buffers begin.
 const ALIGNMENT: usize = 64;
@@ -23,30 +23,78 @@ const ALIGNMENT: usize = 64;
 /// The length before a compressed buffer that is not compressed.
 const AS_IT_IS: i64 = -1;
 
-/// Reads the messages of one stream in their order.
+/// A message of Arrow's.
 #[derive(Default)]
-pub(crate) struct Decoder {
-    schema: Option<SchemaRef>,
+pub struct Message {
+    /// Its kind, and where in the body its buffers are.
+    pub head: Vec<u8>,
+    /// The buffers.
+    pub body: Buffer,
+}
+
+impl From<FlightData> for Message {
+    fn from(data: FlightData) -> Self {
+        Self { head: data.data_header.to_vec(), body: aligned(&data.data_body) }
+    }
+}
+
+/// Why a message is not read.
+#[derive(Debug)]
+pub enum Fault {
+    /// It is not one of Arrow's, or is not as its head says.
+    Broken(String),
+    /// It is too large.
+    NoRoom(Error),
+}
+
+impl From<NoRoom> for Fault {
+    fn from(no_room: NoRoom) -> Self {
+        Self::NoRoom(no_room.into())
+    }
+}
+
+type Result<T, E = Fault> = std::result::Result<T, E>;
+
+/// Reads the messages of one stream in their order.
+pub struct Decoder {
+    /// That of the rows, and that of the rows before their texts are checked.
+    schema: Option<(SchemaRef, SchemaRef)>,
     dictionaries: HashMap<i64, ArrayRef>,
+    /// The most bytes that a message may have once it is not compressed any more.
+    most: usize,
+}
+
+impl Default for Decoder {
+    fn default() -> Self {
+        Self::new(usize::MAX)
+    }
 }
 
 /// The content of a message.
-pub(crate) enum Decoded {
+pub enum Decoded {
+    /// That of the rows to come.
     Schema(SchemaRef),
+    /// Rows.
     Batch(RecordBatch),
     /// Metadata, or a dictionary.
     Nothing,
 }
 
 impl Decoder {
+    /// A decoder of a stream whose messages have at most so many bytes each, before compression.
+    #[must_use]
+    pub fn new(most: usize) -> Self {
+        Self { schema: None, dictionaries: HashMap::new(), most }
+    }
+
     /// Reads a message.
-    pub(crate) fn decode(&mut self, data: &Data) -> Result<Decoded> {
+    pub fn decode(&mut self, data: &Message) -> Result<Decoded> {
         // What the checks below leave open must not end the caller.
         let read = catch_unwind(AssertUnwindSafe(|| self.read(data)));
         read.unwrap_or_else(|_| Err(broken("a message is not one of Arrow's")))
     }
 
-    fn read(&mut self, data: &Data) -> Result<Decoded> {
+    fn read(&mut self, data: &Message) -> Result<Decoded> {
         if data.head.is_empty() {
             return Ok(Decoded::Nothing);
         }
@@ -56,27 +104,34 @@ impl Decoder {
             (MessageHeader::NONE, _) => Ok(Decoded::Nothing),
             (MessageHeader::Schema, None) => {
                 let schema = Arc::new(schema_of(&message)?);
-                self.schema = Some(schema.clone());
+                self.schema = Some((schema.clone(), unchecked(&schema)));
                 Ok(Decoded::Schema(schema))
             }
             (MessageHeader::Schema, Some(_)) => Err(broken("a stream has a second schema")),
-            (MessageHeader::DictionaryBatch, Some(schema)) => {
+            (MessageHeader::DictionaryBatch, Some((schema, _))) => {
                 let batch = message.header_as_dictionary_batch();
                 let batch = batch.ok_or_else(|| broken("a dictionary without its head"))?;
-                check_buffers(batch.data(), &data.body)?;
+                check_buffers(batch.data(), &data.body, self.most)?;
                 read_dictionary(&data.body, batch, schema, &mut self.dictionaries, &message.version())
                     .map_err(|error| unreadable(&error))?;
                 Ok(Decoded::Nothing)
             }
-            (MessageHeader::RecordBatch, Some(schema)) => {
+            (MessageHeader::RecordBatch, Some((schema, unchecked))) => {
                 let batch = message.header_as_record_batch();
                 let batch = batch.ok_or_else(|| broken("a batch without its head"))?;
-                check_buffers(Some(batch), &data.body)?;
+                check_buffers(Some(batch), &data.body, self.most)?;
                 let version = message.version();
-                RecordBatchDecoder::try_new(&data.body, batch, schema.clone(), &self.dictionaries, &version)
-                    .and_then(RecordBatchDecoder::read_record_batch)
-                    .map(Decoded::Batch)
-                    .map_err(|error| unreadable(&error))
+                RecordBatchDecoder::try_new(
+                    &data.body,
+                    batch,
+                    unchecked.clone(),
+                    &self.dictionaries,
+                    &version,
+                )
+                .and_then(RecordBatchDecoder::read_record_batch)
+                .and_then(|batch| checked(schema, &batch))
+                .map(Decoded::Batch)
+                .map_err(|error| unreadable(&error))
             }
             (MessageHeader::DictionaryBatch | MessageHeader::RecordBatch, None) => {
                 Err(broken("rows come before their schema"))
@@ -90,19 +145,19 @@ impl Decoder {
 }
 
 /// The schema that a server declares; `None` where it declares none.
-pub(crate) fn declared(schema: &Bytes) -> Result<Option<SchemaRef>> {
+pub(crate) fn declared(schema: &Bytes) -> Result<Option<SchemaRef>, Error> {
     if schema.is_empty() {
         return Ok(None);
     }
     let read = catch_unwind(|| try_schema_from_ipc_buffer(schema));
     match read {
         Ok(Ok(schema)) => Ok(Some(Arc::new(schema))),
-        Ok(Err(error)) => Err(unreadable(&error)),
-        Err(_) => Err(broken("a schema is not one of Arrow's")),
+        Ok(Err(error)) => Err(unreadable(&error).into()),
+        Err(_) => Err(broken("a schema is not one of Arrow's").into()),
     }
 }
 
-fn schema_of(message: &Message<'_>) -> Result<Schema> {
+fn schema_of(message: &arrow_ipc::Message<'_>) -> Result<Schema> {
     let schema = message.header_as_schema().ok_or_else(|| broken("a schema without its head"))?;
     if schema.endianness() != Endianness::Little {
         return Err(broken("its numbers begin with their highest byte (big-endian)"));
@@ -119,8 +174,9 @@ pub(crate) fn aligned(body: &Bytes) -> Buffer {
     }
 }
 
-/// Checks that a batch has rows, or none, that its buffers lie in its body, and that there is memory for what they are before compression.
-fn check_buffers(batch: Option<arrow_ipc::RecordBatch<'_>>, body: &Buffer) -> Result<()> {
+/// Checks that a batch has rows, or none, that its buffers lie in its body, and that there is room for what they are before
+/// compression: at most so many bytes.
+fn check_buffers(batch: Option<arrow_ipc::RecordBatch<'_>>, body: &Buffer, most: usize) -> Result<()> {
     let Some(batch) = batch else { return Err(broken("a dictionary without values")) };
     if batch.length() < 0 {
         return Err(broken(format_args!("a batch of {} rows", batch.length())));
@@ -139,18 +195,24 @@ fn check_buffers(batch: Option<arrow_ipc::RecordBatch<'_>>, body: &Buffer) -> Re
             expanded = expanded.saturating_add(length);
         }
     }
+    if expanded > most {
+        return Err(broken(format_args!("a message has {expanded} bytes unpacked, and the limit is {most}")));
+    }
     Ok(room_for(expanded)?)
 }
 
-fn unreadable(error: &ArrowError) -> Error {
+fn unreadable(error: &ArrowError) -> Fault {
     broken(format_args!("a message is not as its head says: {error}"))
+}
+
+fn broken(what: impl std::fmt::Display) -> Fault {
+    Fault::Broken(what.to_string())
 }
 
 #[cfg(test)]
 mod tests {
     use arrow_array::types::Int32Type;
     use arrow_array::{DictionaryArray, Int64Array, StringArray};
-    use arrow_flight::FlightData;
     use arrow_ipc::CompressionType;
     use arrow_ipc::writer::IpcWriteOptions;
     use arrow_schema::Field;

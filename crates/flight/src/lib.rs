@@ -10,7 +10,7 @@ mod client;
 mod credentials;
 mod encode;
 mod error;
-mod ipc;
+pub mod ipc;
 mod link;
 mod messages;
 mod options;
@@ -20,6 +20,7 @@ mod session;
 mod settings;
 mod sink;
 mod statement;
+mod texts;
 mod wait;
 
 use longshore_core::{Deadline, Driver, Result, Session, Target};

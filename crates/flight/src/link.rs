@@ -37,6 +37,9 @@ const FRAME: u32 = 64 << 10;
 /// The silence after which the system asks whether the peer lives. Pings of HTTP/2 would do so, too, but common servers
 /// close a connection that sends them more often than every five minutes.
 const SILENCE: Duration = Duration::from_secs(60);
+/// How often it asks then, and how many times until the connection is lost.
+const PROBE: Duration = Duration::from_secs(10);
+const PROBES: u32 = 6;
 
 /// Where a server listens, and how it is spoken to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -149,8 +152,7 @@ async fn connected(address: Address) -> Result<SendRequest<tonic::body::Body>> {
     };
     let stream = TcpStream::connect((address.host.as_str(), address.port)).await.map_err(unreachable)?;
     stream.set_nodelay(true).map_err(unreachable)?;
-    let keepalive = TcpKeepalive::new().with_time(SILENCE);
-    SockRef::from(&stream).set_tcp_keepalive(&keepalive).map_err(unreachable)?;
+    watched(&stream).map_err(unreachable)?;
     let Some(tls) = &address.tls else { return shaken_hands(stream, &shown).await };
     let name = address.tls_host.as_ref().unwrap_or(&address.host).clone();
     let name = ServerName::try_from(name).map_err(|_| {
@@ -186,6 +188,18 @@ async fn shaken_hands(
         let _ = connection.await;
     });
     Ok(sender)
+}
+
+/// Has the system find out that a peer is gone: one that has nothing to say, and one that does not take what it is sent.
+fn watched(stream: &TcpStream) -> std::io::Result<()> {
+    let socket = SockRef::from(stream);
+    let probes = TcpKeepalive::new().with_time(SILENCE);
+    #[cfg(not(windows))]
+    let probes = probes.with_interval(PROBE).with_retries(PROBES);
+    socket.set_tcp_keepalive(&probes)?;
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    socket.set_tcp_user_timeout(Some(SILENCE + PROBE * PROBES))?;
+    Ok(())
 }
 
 fn not_grpc(shown: &str, what: &str) -> Error {

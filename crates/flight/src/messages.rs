@@ -4,7 +4,7 @@
 
 use std::pin::Pin;
 
-use arrow_buffer::{Buffer, MutableBuffer};
+use arrow_buffer::MutableBuffer;
 use arrow_flight::{FlightData, Ticket};
 use bytes::{Buf, Bytes};
 use http::header::{CONTENT_TYPE, TE};
@@ -17,7 +17,7 @@ use tonic::codec::{CompressionEncoding, DecodeBuf, Decoder};
 use tonic::{Code, Request, Response, Status, Streaming};
 use tower_service::Service;
 
-use crate::ipc::aligned;
+use crate::ipc::Message;
 use crate::link::Link;
 
 const DO_GET: &str = "/arrow.flight.protocol.FlightService/DoGet";
@@ -31,19 +31,6 @@ const BODY: u64 = 1000;
 
 /// The most bytes that a number of Protocol Buffers has.
 const LONGEST: u32 = 10;
-
-/// A message of Arrow's.
-#[derive(Default)]
-pub(crate) struct Message {
-    pub(crate) head: Vec<u8>,
-    pub(crate) body: Buffer,
-}
-
-impl From<FlightData> for Message {
-    fn from(data: FlightData) -> Self {
-        Self { head: data.data_header.to_vec(), body: aligned(&data.data_body) }
-    }
-}
 
 /// The messages behind a ticket.
 pub(crate) enum Messages {

@@ -7,6 +7,7 @@ use arrow_array::{Array, ArrayRef, LargeStringArray, StringArray, new_empty_arra
 use arrow_buffer::{OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, Field, FieldRef};
 use longshore_core::EXTENSION;
+use longshore_core::memory::values_size;
 use longshore_interpreter::capsule;
 use longshore_values::Fault;
 use pyo3::prelude::*;
@@ -44,7 +45,7 @@ impl Accumulator for Chunks {
             return Ok(());
         }
         let array = if self.wide { widened(array) } else { array.slice(0, array.len()) };
-        self.bytes += array.get_array_memory_size();
+        self.bytes += values_size(&array);
         self.arrays.push(array);
         Ok(())
     }

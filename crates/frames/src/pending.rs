@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::{Schema, SchemaRef};
+use longshore_core::memory::rows_size;
 use longshore_core::{Batches, Error, Finalised, Finaliser, Kind, Result, Session, Warnings};
 use longshore_retype::{double_batch, double_schema};
 
@@ -121,7 +122,7 @@ impl Pending {
         while self.live.is_some() && rows.is_none_or(|rows| come < rows && bytes < SHORT) {
             if let Some(batch) = self.receive()? {
                 come += batch.num_rows();
-                bytes += batch.get_array_memory_size();
+                bytes += rows_size(&batch);
                 self.batches.push_back(batch);
             }
         }
@@ -130,11 +131,11 @@ impl Pending {
 
     /// Reads on until the result has ended, or so many bytes wait to be fetched; whether it has ended.
     pub fn fill(&mut self, most: usize) -> Result<bool> {
-        let mut bytes: usize = self.batches.iter().map(RecordBatch::get_array_memory_size).sum();
+        let mut bytes: usize = self.batches.iter().map(rows_size).sum();
         while self.live.is_some() && bytes <= most {
             match self.receive() {
                 Ok(Some(batch)) => {
-                    bytes += batch.get_array_memory_size();
+                    bytes += rows_size(&batch);
                     self.batches.push_back(batch);
                 }
                 Ok(None) => {}

@@ -1,7 +1,7 @@
 //! Whole results: every batch, collected as columns of a frame or as a table in Arrow's memory.
 
 use arrow_array::{RecordBatch, RecordBatchIterator};
-use longshore_core::memory::{Budget, Trim, room_for};
+use longshore_core::memory::{Budget, Trim, room_for, rows_size};
 use longshore_core::{Batches, Finalised, Progress, Result};
 use longshore_interpreter::capsule::{Reader, external};
 
@@ -42,7 +42,7 @@ fn collect(mut batches: Box<dyn Batches>, budget: &Budget, progress: &Progress) 
     let (mut collected, mut held) = (Vec::new(), 0_usize);
     for batch in batches.by_ref() {
         let batch = batch?;
-        let bytes = batch.get_array_memory_size();
+        let bytes = rows_size(&batch);
         held = held.saturating_add(bytes);
         budget.hold(held)?;
         budget.grow(bytes)?;
@@ -86,7 +86,7 @@ pub fn whole_columns(
 /// Adds a batch's rows, and frees it.
 fn pour(batch: RecordBatch, columns: &mut Columns, trim: &mut Option<Trim>) -> Result<()> {
     columns.push(&batch)?;
-    let bytes = batch.get_array_memory_size();
+    let bytes = rows_size(&batch);
     drop(batch);
     if let Some(trim) = trim {
         trim.freed(bytes);

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use longshore_core::memory::rows_size;
 use longshore_core::{
     Decimals, Error, Finaliser, Kind, NATIVE_TYPE, Place, ReadOptions, Result, has_deferred, type_name,
 };
@@ -65,7 +66,7 @@ impl Policy {
         } else {
             double_batch(&batch, &self.schema, self.rows, &self.options.warnings)?
         };
-        let bytes = batch.get_array_memory_size();
+        let bytes = rows_size(&batch);
         self.options.budget.grow(bytes)?;
         self.options.meter.add_rows(batch.num_rows() as u64);
         self.options.meter.add_bytes(bytes as u64);

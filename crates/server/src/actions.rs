@@ -378,8 +378,14 @@ fn savepoint(
     let id = handle_text(&asked.transaction_id)?;
     let place = shared.place(context, Some(&id), deadline)?;
     let name = format!("s_{}", crate::expiring::random().map_err(status)?);
-    place.update(&format!("SAVEPOINT {name}"), deadline).map_err(status)?;
-    shared.savepoints.keep(&context.caller.user, (id, name), context.maker(deadline)).map_err(status)
+    let (owner, statement) = (&context.caller.user, format!("SAVEPOINT {name}"));
+    // One too many is not made.
+    let handle = shared.savepoints.keep(owner, (id, name), context.maker(deadline)).map_err(status)?;
+    if let Err(error) = place.update(&statement, deadline) {
+        shared.savepoints.take(owner, &handle);
+        return Err(status(error));
+    }
+    Ok(handle)
 }
 
 fn end_savepoint(

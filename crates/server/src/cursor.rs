@@ -87,9 +87,7 @@ impl Shared {
             CursorStatement::Declare { name, query, parts } => {
                 let parts = parts_of(&parts)?;
                 if find(&name).is_some() {
-                    let error = Error::programming(format!("there is a cursor {name} already"))
-                        .with_sqlstate("42P03");
-                    return Err(status(error.with_hint("CLOSE it first, or give another name")));
+                    return Err(status(declared_already(&name)));
                 }
                 let mut pending =
                     self.pending(context, &query, Vec::new(), transaction, Some(parts), deadline)?;
@@ -99,7 +97,8 @@ impl Shared {
                 nothing()
             }
             CursorStatement::Fetch { name, part } => {
-                let Some(handle) = find(&name) else { return Ok(None) };
+                // No source has this statement.
+                let handle = find(&name).ok_or_else(|| unknown("cursor"))?;
                 let unread = |pending: &mut Pending| {
                     let part = pending
                         .parts
@@ -119,6 +118,13 @@ impl Shared {
             }
         }
     }
+}
+
+/// The error of a second cursor of a name.
+pub(crate) fn declared_already(name: &str) -> Error {
+    Error::programming(format!("there is a cursor {name} already"))
+        .with_sqlstate("42P03")
+        .with_hint("CLOSE it first, or give another name")
 }
 
 #[cfg(test)]

@@ -54,9 +54,23 @@ impl<T> Expiring<T> {
 
     /// Keeps an object of `owner`'s that a call has made, and gives its handle.
     pub(crate) fn keep(&self, owner: &str, object: T, maker: Maker) -> Result<String> {
+        self.keep_unless(owner, object, maker, |_| None)
+    }
+
+    /// The same, unless another of `owner`'s is a reason against it.
+    pub(crate) fn keep_unless(
+        &self,
+        owner: &str,
+        object: T,
+        maker: Maker,
+        against: impl Fn(&T) -> Option<Error>,
+    ) -> Result<String> {
         let handle = random()?;
         let mut all = locked(&self.held);
         let own = all.entry(owner.to_owned()).or_default();
+        if let Some(error) = own.values().find_map(|held| against(&held.object)) {
+            return Err(error);
+        }
         if own.len() >= self.most {
             return Err(Error::operational(format!("{} {} are open already", self.most, self.name))
                 .with_sqlstate("53000")
@@ -180,5 +194,19 @@ mod tests {
         assert!(held.take("ada", &handles[0]).is_some());
         assert!(keep("ada").is_ok());
         assert_eq!(held.len(), 101);
+    }
+
+    #[test]
+    fn what_another_is_a_reason_against_is_not_kept() {
+        let held = Expiring::new(Duration::from_secs(60), "results", 100);
+        let keep = |owner: &str, name: &'static str| {
+            let maker = Maker { cancel: CancelHandle::default(), name: None, peer: None };
+            let against = |other: &&str| (*other == name).then(|| Error::programming("twice"));
+            held.keep_unless(owner, name, maker, against)
+        };
+        assert!(keep("ada", "c").is_ok());
+        assert_eq!(keep("ada", "c").unwrap_err().message(), "twice");
+        assert!(keep("ada", "d").is_ok());
+        assert!(keep("grace", "c").is_ok());
     }
 }

@@ -16,7 +16,7 @@ use arrow_flight::{
 use arrow_ipc::writer::IpcWriteOptions;
 use arrow_schema::{Schema, SchemaRef};
 use futures_util::{Stream, StreamExt, stream};
-use longshore_core::{Deadline, Params, Result};
+use longshore_core::{Deadline, Result};
 use prost::Message;
 use tonic::{Request, Response, Status, Streaming};
 
@@ -222,7 +222,8 @@ impl FlightService for Service {
         request: Request<Streaming<FlightData>>,
     ) -> Result<Response<Self::DoPutStream>, Status> {
         let context = Self::context(&request)?;
-        let upload = uploads::open(request.into_inner(), self.0.limits.idle).await?;
+        let limits = &self.0.limits;
+        let upload = uploads::open(request.into_inner(), limits.message, limits.idle).await?;
         match command(&upload.descriptor.cmd)? {
             Command::CommandStatementUpdate(asked) => {
                 let transaction = asked.transaction_id.as_deref().map(handle_text).transpose()?;
@@ -246,8 +247,7 @@ impl FlightService for Service {
             }) => {
                 let handle = handle_text(&prepared_statement_handle)?;
                 let bind = move |shared: &Shared, context: &Context, _: &Deadline| {
-                    let sets: Result<Vec<_>> = upload.batches.sets().collect();
-                    let bound: Vec<Params> = sets.map_err(status)?.into_iter().flatten().collect();
+                    let bound = upload.batches.bound(shared.limits.message).map_err(status)?;
                     let user = &context.caller.user;
                     let kept = shared.prepared.with(user, &handle, |prepared| prepared.bound = bound);
                     kept.ok_or_else(|| unknown("prepared statement"))

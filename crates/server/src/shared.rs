@@ -16,7 +16,7 @@ use crate::Limits;
 use crate::actions::Options;
 use crate::auth::{Role, Users};
 use crate::context::Context;
-use crate::cursor::CursorStatement;
+use crate::cursor::{CursorStatement, declared_already};
 use crate::engine::{Engine, Where};
 use crate::expiring::{Expiring, Maker};
 use crate::handle::{command, handle_text, read_already, split_handle, ticket};
@@ -279,7 +279,12 @@ impl Shared {
     ) -> Result<(SchemaRef, Vec<Ticket>), Status> {
         let (schema, count) = (pending.schema.clone(), pending.parts.len());
         let maker = Maker { cancel: pending.cancel.clone(), ..context.maker(&Deadline::never()) };
-        let handle = self.results.keep(&context.caller.user, pending, maker).map_err(status)?;
+        let cursor = pending.cursor.clone();
+        let against = |other: &Pending| {
+            cursor.as_ref().filter(|_| other.cursor == cursor).map(|name| declared_already(name))
+        };
+        let handle =
+            self.results.keep_unless(&context.caller.user, pending, maker, against).map_err(status)?;
         Ok((schema, (1..=count).map(|part| ticket(&handle, part)).collect()))
     }
 

@@ -3,20 +3,22 @@
 use std::time::Duration;
 
 use arrow_array::RecordBatch;
-use arrow_flight::decode::{DecodedPayload, FlightDataDecoder};
-use arrow_flight::error::FlightError;
 use arrow_flight::{FlightData, FlightDescriptor};
 use arrow_schema::SchemaRef;
-use futures_util::{StreamExt, TryStreamExt, stream};
-use longshore_core::{Error, Params, Result};
+use longshore_core::memory::rows_size;
+use longshore_core::{Error, Kind, Params, Result, Value};
+use longshore_flight::ipc::{Decoded, Decoder, Fault};
 use longshore_values::parameters;
 use tokio::sync::mpsc;
 use tonic::{Status, Streaming};
 
-use crate::status::malformed;
+use crate::status::{malformed, status};
 
 /// The batches that wait for the statement.
 const AHEAD: usize = 2;
+
+/// The most rows that are handed on at once: of NULLs, a batch may have any number, and take no bytes.
+const ROWS: usize = 1 << 16;
 
 /// An upload that has begun.
 pub(crate) struct Upload {
@@ -27,7 +29,11 @@ pub(crate) struct Upload {
 }
 
 /// The batches of an upload, each of which a thread waits for. It ends after the client's own end.
-pub(crate) struct Incoming(mpsc::Receiver<Arrived>);
+pub(crate) struct Incoming {
+    arriving: mpsc::Receiver<Arrived>,
+    /// The rest of a batch.
+    rest: Option<RecordBatch>,
+}
 
 /// A batch, or `None` for the client's end.
 type Arrived = Result<Option<RecordBatch>>;
@@ -36,14 +42,41 @@ impl Iterator for Incoming {
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        // Its task reads what may be a lie, and could end without a word.
-        let unread = || Err(Error::operational("the client's data cannot be read"));
-        self.0.blocking_recv().unwrap_or_else(unread).transpose()
+        let batch = match self.rest.take() {
+            Some(rest) => rest,
+            // Its task could end without a word.
+            None => match self.arriving.blocking_recv().unwrap_or_else(|| Err(unread())) {
+                Ok(batch) => batch?,
+                Err(error) => return Some(Err(error)),
+            },
+        };
+        let rows = batch.num_rows();
+        if rows > ROWS {
+            self.rest = Some(batch.slice(ROWS, rows - ROWS));
+            return Some(Ok(batch.slice(0, ROWS)));
+        }
+        Some(Ok(batch))
     }
 }
 
 impl Incoming {
-    /// The rows as sets of parameters, a batch of them at a time.
+    /// All rows as sets of parameters, which may take so many bytes.
+    pub(crate) fn bound(self, most: usize) -> Result<Vec<Params>> {
+        let (mut bound, mut bytes) = (Vec::new(), 0_usize);
+        for batch in self {
+            let batch = batch?;
+            bytes += rows_size(&batch) + batch.num_rows() * (1 + batch.num_columns()) * size_of::<Value>();
+            if bytes > most {
+                return Err(Error::new(Kind::Memory, format!("the parameters take more than {most} bytes"))
+                    .with_sqlstate("54000")
+                    .with_hint("bind fewer of them at a time"));
+            }
+            bound.extend(parameters(&batch, false, bound.len() as u64)?);
+        }
+        Ok(bound)
+    }
+
+    /// The rows as sets of parameters, some of them at a time.
     pub(crate) fn sets(self) -> impl Iterator<Item = Result<Vec<Params>>> {
         let mut before = 0;
         self.map(move |batch| {
@@ -54,42 +87,108 @@ impl Incoming {
     }
 }
 
-/// Reads an upload to its schema. A client that sends nothing for so long has stalled.
-pub(crate) async fn open(mut stream: Streaming<FlightData>, idle: Duration) -> Result<Upload, Status> {
-    let mut first = stream.message().await?.ok_or_else(|| malformed("nothing was sent"))?;
-    let descriptor =
-        first.flight_descriptor.take().ok_or_else(|| malformed("the first message has no descriptor"))?;
+/// The messages of a client, as far as they are read.
+struct Messages {
+    stream: Streaming<FlightData>,
+    decoder: Decoder,
+    /// How long the next may take to come.
+    idle: Duration,
+}
+
+impl Messages {
+    async fn next(&mut self) -> Result<Option<FlightData>, Status> {
+        let next = tokio::time::timeout(self.idle, self.stream.message()).await;
+        next.unwrap_or_else(|_| Err(Status::deadline_exceeded("the client has sent no data for too long")))
+    }
+
+    fn decode(&mut self, data: FlightData) -> Result<Decoded> {
+        self.decoder.decode(&data.into()).map_err(|fault| match fault {
+            Fault::Broken(what) => Error::interface(format!("the client's data cannot be read: {what}")),
+            Fault::NoRoom(error) => error,
+        })
+    }
+
+    /// The next batch, or the client's end.
+    async fn batch(&mut self) -> Arrived {
+        let stopped =
+            |status: Status| Error::operational(format!("the client's data stopped: {}", status.message()));
+        while let Some(data) = self.next().await.map_err(stopped)? {
+            if let Decoded::Batch(batch) = self.decode(data)? {
+                return Ok(Some(batch));
+            }
+        }
+        Ok(None)
+    }
+}
+
+fn unread() -> Error {
+    Error::operational("the client's data cannot be read")
+}
+
+/// Reads an upload to its schema; a message has at most `most` bytes. A client that sends nothing for so long has stalled.
+pub(crate) async fn open(
+    stream: Streaming<FlightData>,
+    most: usize,
+    idle: Duration,
+) -> Result<Upload, Status> {
+    let mut messages = Messages { stream, decoder: Decoder::new(most), idle };
+    let mut message = messages.next().await?.ok_or_else(|| malformed("nothing was sent"))?;
+    let descriptor = message.flight_descriptor.take();
+    let descriptor = descriptor.ok_or_else(|| malformed("the first message has no descriptor"))?;
     // A command without data comes alone.
-    let data =
-        Some(Ok(first)).filter(|first| first.as_ref().is_ok_and(|first| !first.data_header.is_empty()));
-    let messages = stream::iter(data).chain(stream.map_err(FlightError::from));
-    let mut decoder = FlightDataDecoder::new(messages);
-    let (sender, receiver) = mpsc::channel(AHEAD);
-    let schema = match decoder.next().await.transpose().map_err(Status::from)?.map(|decoded| decoded.payload)
-    {
-        Some(DecodedPayload::Schema(schema)) => Some(schema),
-        None => None,
-        Some(_) => return Err(malformed("the data does not begin with its schema")),
+    let schema = loop {
+        match messages.decode(message).map_err(status)? {
+            Decoded::Schema(schema) => break Some(schema),
+            Decoded::Batch(_) => return Err(malformed("the data does not begin with its schema")),
+            Decoded::Nothing => {}
+        }
+        match messages.next().await? {
+            Some(next) => message = next,
+            None => break None,
+        }
     };
+    let (sender, arriving) = mpsc::channel(AHEAD);
     tokio::spawn(async move {
         loop {
-            let next = match tokio::time::timeout(idle, decoder.next()).await {
-                Ok(None) => Ok(None),
-                Ok(Some(Ok(message))) => match message.payload {
-                    DecodedPayload::RecordBatch(batch) => Ok(Some(batch)),
-                    DecodedPayload::None => continue,
-                    DecodedPayload::Schema(_) => Err(Error::interface("the data has a second schema")),
-                },
-                Ok(Some(Err(error))) => {
-                    Err(Error::operational(format!("the client's data stopped: {error}")))
-                }
-                Err(_) => Err(Error::operational("the client has sent no data for too long")),
-            };
+            let next = messages.batch().await;
             let is_over = !matches!(next, Ok(Some(_)));
             if sender.send(next).await.is_err() || is_over {
                 return;
             }
         }
     });
-    Ok(Upload { descriptor, schema, batches: Incoming(receiver) })
+    Ok(Upload { descriptor, schema, batches: Incoming { arriving, rest: None } })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::NullArray;
+
+    use super::*;
+
+    /// An upload of NULLs alone, which take no bytes.
+    fn nulls(rows: usize) -> Incoming {
+        let batch = RecordBatch::try_from_iter([("n", Arc::new(NullArray::new(rows)) as _)]).unwrap();
+        let (sender, arriving) = mpsc::channel(AHEAD);
+        sender.try_send(Ok(Some(batch))).unwrap();
+        sender.try_send(Ok(None)).unwrap();
+        Incoming { arriving, rest: None }
+    }
+
+    #[test]
+    fn a_batch_of_any_number_of_rows_comes_in_pieces() {
+        let mut sets = nulls(1 << 40).sets();
+        assert_eq!(sets.next().unwrap().unwrap().len(), ROWS);
+        assert_eq!(sets.next().unwrap().unwrap().len(), ROWS);
+        let pieces: Vec<usize> = nulls(ROWS + 1).map(|batch| batch.unwrap().num_rows()).collect();
+        assert_eq!(pieces, [ROWS, 1]);
+    }
+
+    #[test]
+    fn parameters_that_are_kept_have_a_limit() {
+        assert_eq!(nulls(100).bound(1 << 20).unwrap().len(), 100);
+        assert_eq!(nulls(1 << 40).bound(1 << 20).unwrap_err().kind(), Kind::Memory);
+    }
 }

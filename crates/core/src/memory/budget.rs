@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use arrow_array::RecordBatch;
+use arrow_array::{Array, ArrayRef, RecordBatch};
 
 use super::system::{Free, free, held};
 use super::{NoRoom, reserve};
@@ -126,14 +126,17 @@ fn too_little(free: Free) -> Error {
         .with_hint(format!("{}; a number of bytes, or None, replaces what \"auto\" has found", NoRoom::HINT))
 }
 
-/// The bytes that the rows of a batch take, of buffers that may hold others', too.
+/// The bytes that the rows of a batch take, of buffers that may hold others', too: those of a message of Arrow's are one.
 #[must_use]
 pub fn rows_size(batch: &RecordBatch) -> usize {
-    let sizes = batch.columns().iter().map(|column| {
-        // A type without a count of its own is taken as it lies in memory.
-        column.to_data().get_slice_memory_size().unwrap_or_else(|_| column.get_buffer_memory_size())
-    });
-    sizes.sum()
+    batch.columns().iter().map(values_size).sum()
+}
+
+/// The bytes that the values of a column take.
+#[must_use]
+pub fn values_size(column: &ArrayRef) -> usize {
+    // A type without a count of its own is taken as it lies in memory.
+    column.to_data().get_slice_memory_size().unwrap_or_else(|_| column.get_buffer_memory_size())
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ mod room;
 mod shared;
 mod system;
 
-pub use budget::{Budget, MemoryLimit, rows_size};
+pub use budget::{Budget, MemoryLimit, rows_size, values_size};
 pub use pages::Trim;
 pub use reserve::{Reserving, begin, ease};
 pub use room::{NoRoom, make_room, room_for, room_for_thread, spawn, spawn_scoped, zeros};

@@ -12,7 +12,7 @@ use arrow_schema::SchemaRef;
 
 use super::Delivery;
 use crate::agreement::agree;
-use crate::memory::spawn;
+use crate::memory::{rows_size, spawn};
 use crate::session::released;
 use crate::{
     Batches, Deadline, Error, Failed, Finaliser, Interrupt, Kind, Parts, Place, Process, Query, ReadOptions,
@@ -233,7 +233,7 @@ struct Work {
 
 impl Work {
     fn hold(&self, batch: &RecordBatch) -> Result<()> {
-        let bytes = batch.get_array_memory_size();
+        let bytes = rows_size(batch);
         let before = self.held.fetch_add(bytes, Ordering::Relaxed);
         self.options.budget.hold(before.saturating_add(bytes))
     }

@@ -2,6 +2,7 @@
 
 use arrow_array::RecordBatch;
 
+use crate::memory::rows_size;
 use crate::{Deadline, Error, Load, Meter, Result};
 
 /// Rows that follow one another in the data.
@@ -51,7 +52,7 @@ impl<'a, I: Iterator<Item = Result<RecordBatch>>> Pieces<'a, I> {
         if batch.num_columns() != self.load.schema.fields().len() {
             return Err(Error::internal("a batch has another number of columns than its schema"));
         }
-        let bytes = batch.get_array_memory_size() as u64;
+        let bytes = rows_size(&batch) as u64;
         self.rest = Some((batch, 0, bytes));
         Ok(())
     }

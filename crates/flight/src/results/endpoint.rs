@@ -153,7 +153,7 @@ impl Endpoint {
         let limit = self.client.shared.settings.call_timeout;
         let limited = limit.map(|limit| deadline.at_most(limit));
         match wait(limited.as_ref().unwrap_or(deadline), self.stream.next())? {
-            Ok(Some(data)) => self.decoder.decode(&data).map(Some),
+            Ok(Some(data)) => Ok(Some(self.decoder.decode(&data)?)),
             Ok(None) => Ok(None),
             Err(status) => Err(self.client.failure(&status)),
         }
