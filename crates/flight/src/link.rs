@@ -15,7 +15,7 @@ use longshore_core::memory::{ease, spawn};
 use longshore_core::{Deadline, Error, Process, Result};
 use longshore_wire::Tls;
 use socket2::{SockRef, TcpKeepalive};
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncWrite, BufReader};
 use tokio::net::TcpStream;
 use tokio::runtime::{self, Handle};
 use tokio::sync::oneshot;
@@ -33,6 +33,9 @@ const CONNECTION_AHEAD: u32 = 64 << 20;
 /// The largest frame that a server may send: fewer are fewer steps, but each has memory of its own, and from 128 KiB on
 /// the allocator asks the system for it.
 const FRAME: u32 = 64 << 10;
+
+/// The bytes that are taken from the socket at once where they are encrypted: rustls asks for a record of 16 KiB at a time.
+const RECORDS: usize = 128 << 10;
 
 /// The silence after which the system asks whether the peer lives. Pings of HTTP/2 would do so, too, but common servers
 /// close a connection that sends them more often than every five minutes.
@@ -160,6 +163,7 @@ async fn connected(address: Address) -> Result<SendRequest<tonic::body::Body>> {
             .with_hint("give tls_host= the name that is in the certificate")
     })?;
     let connector = TlsConnector::from(Arc::new(tls.client()?));
+    let stream = BufReader::with_capacity(RECORDS, stream);
     let stream = connector.connect(name, stream).await.map_err(|error| {
         Error::operational(format!("cannot encrypt the connection to {shown}: {error}"))
             .with_sqlstate("08001")
