@@ -1,5 +1,6 @@
 """Values through each driver: as they were, or an error that names column and row."""
 
+import ctypes
 import datetime as dt
 from collections.abc import Callable, Iterator
 from decimal import Decimal
@@ -11,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 import longshore
+from longshore.odbc import manager
 from longshore.sources import odbc
 from tests.quirks import UUID
 from tests.quirks.odbc import in_mariadb, in_postgresql, in_sqlite
@@ -296,6 +298,18 @@ def test_a_deadline_stops_the_statement(place: tuple[str, str]) -> None:
             table(LONG[name], connection, timeout=0.2)
         # The connection waits until the driver has obeyed.
         assert table("SELECT 5 AS n", connection, timeout=5).to_pylist() == [{"n": 5}]
+
+
+def test_a_cancel_frees_no_result_that_a_thread_may_fetch_from(request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    with in_mariadb(request, tmp_path) as url:
+        session = odbc.connect(url.partition(":")[2], {})
+        cursor = session._run("SELECT 1 AS a", None)  # noqa: SLF001  what a read runs
+        session.cancel()
+        # MariaDB's driver has the row, and would have freed it.
+        assert manager.function("SQLFetch", ctypes.c_void_p)(cursor.value) == manager.SUCCESS
+        with pytest.raises(manager.OdbcError, match="cancelled"):
+            cursor.fetch()
+        session.close()
 
 
 @pytest.mark.parametrize(("source", "target"), [(in_sqlite, in_postgresql), (in_mariadb, in_sqlite)])

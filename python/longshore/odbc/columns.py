@@ -89,6 +89,8 @@ class Driver(NamedTuple):
     has_utf8: bool = False
     #: Whether it takes a text as a parameter with a zero in it, and does not cut it there.
     keeps_zeros: bool = False
+    #: Whether it fetches a whole result at once, which it frees on a cancel.
+    fetches_whole: bool = False
     #: Whether it takes statements in UTF-8: of UTF-16, it cuts characters beyond 16 bits.
     takes_utf8: bool = False
     #: Types that are read as texts, of which their own C type would lose something.

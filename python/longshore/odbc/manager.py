@@ -1,5 +1,6 @@
 """The system's driver manager, called by ``ctypes``: connections, statements, and what they say of errors."""
 
+import contextlib
 import ctypes
 import ctypes.util
 import sys
@@ -194,10 +195,14 @@ class Statement(Handle):
     keeps_zeros = False
     #: Whether the driver takes statements in UTF-8, as others take them in UTF-16.
     takes_utf8 = False
+    #: Whether the driver has the whole result once the statement has run, and frees it when it is told to cancel, even
+    #: while another thread fetches: it is told so only while it runs a statement.
+    fetches_whole = False
 
     def __init__(self, connection: Connection) -> None:
         """Allocate it."""
         super().__init__(connection)
+        self._is_running = False
         #: Buffers that the driver writes to or reads from for as long as the statement lives.
         self.buffers: list[Any] = []
 
@@ -209,7 +214,8 @@ class Statement(Handle):
         """Run a statement, or the one that is prepared."""
         self._look()
         if text is None:
-            code = self.check(function("SQLExecute", c_void_p)(self.value))
+            with self._running():
+                code = self.check(function("SQLExecute", c_void_p)(self.value))
         else:
             code = self._say("SQLExecDirect", text)
         if code == SUCCESS_WITH_INFO and self.hides_failures:
@@ -239,13 +245,27 @@ class Statement(Handle):
     def _say(self, name: str, text: str) -> int:
         given, length = (text.encode(), len(text.encode())) if self.takes_utf8 else wide(text)
         name = name if self.takes_utf8 else f"{name}W"
-        return self.check(function(name, c_void_p, c_void_p, c_int)(self.value, given, length))
+        with self._running():
+            return self.check(function(name, c_void_p, c_void_p, c_int)(self.value, given, length))
+
+    @contextlib.contextmanager
+    def _running(self) -> Iterator[None]:
+        """Wait for the server in the block, in which the statement can be cancelled in any case."""
+        self._is_running = True
+        try:
+            yield
+        finally:
+            # A cancel that is under way ends first: it may have freed the result.
+            with self._lock:
+                self._is_running = False
+        if self.fetches_whole:
+            self._look()
 
     def cancel(self) -> None:
         """Stop what runs, from any thread."""
         self.is_cancelled = True
         with self._lock:
-            if self.value:
+            if self.value and (self._is_running or not self.fetches_whole):
                 function("SQLCancel", c_void_p)(self.value)
 
     def _look(self) -> None:

@@ -134,6 +134,7 @@ class Cursor(Statement):
         super().__init__(connection)
         self._driver, self.takes_utf8 = driver, driver.takes_utf8
         self.hides_failures, self.keeps_zeros = driver.hides_failures, driver.keeps_zeros
+        self.fetches_whole = driver.fetches_whole
         self.description: list[Description] = []
 
     def describe(self) -> bool:
@@ -195,6 +196,7 @@ class Session(DriverSession):
                 hides_failures=is_mariadb,
                 has_utf8=is_mariadb,
                 keeps_zeros=is_mariadb,
+                fetches_whole=is_mariadb,
                 rounds_floats=vendor == "SQLite" and not may_round,
             )
             self.dialect = _DIALECTS.get(vendor)
