@@ -22,7 +22,8 @@ SOURCES := $(shell find .cargo crates python Cargo.toml Cargo.lock pyproject.tom
 target = $$(cargo metadata --format-version 1 --no-deps | $(PYTHON) -c 'import json, sys; print(json.load(sys.stdin)["target_directory"])')
 INSTALL = $(VENV)/bin/uv pip install --quiet --python $(@D)/bin/python
 PYTEST := -m pytest $(PYTEST_OPTIONS)
-SPREAD = --numprocesses=$(WORKERS) --dist=loadfile --durations=15
+# A process that crashes fails its test, and is not begun again: the rest of its tests would be waited for without an end.
+SPREAD = --numprocesses=$(WORKERS) --dist=loadfile --max-worker-restart=0 --durations=15
 
 # One interpreter for every build, or pyo3 would be built anew for each.
 export PYO3_PYTHON := $(CURDIR)/$(VENV)/bin/python
