@@ -96,9 +96,10 @@ fuzz: $(VENV)/bin/cargo-fuzz ## fuzz each wire decoder for FUZZ_SECONDS (60)
 		echo "fuzzing $$target"; \
 		RUSTC_BOOTSTRAP=1 $(VENV)/bin/cargo-fuzz fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS); done
 
-miri: ## run the tests of memory that Python writes too, or that the engine made, under Miri, which finds undefined behaviour
+miri: ## run the tests of memory that Python writes too, that the engine made, or whose texts were bytes, under Miri, which finds undefined behaviour
 	cargo +nightly miri test -p longshore-core --lib memory::shared
 	cargo +nightly miri test -p longshore-duckdb --lib stream
+	cargo +nightly miri test -p longshore-flight --lib texts
 
 docs: $(VENV)/.longshore $(VENV)/.group-docs ## build the documentation into site/
 	$(VENV)/bin/mkdocs build --strict
