@@ -13,7 +13,9 @@ from urllib.parse import urlsplit
 import pytest
 
 import longshore
-from longshore.sources.clickhouse_http import Address, Connection, Running
+from longshore.sources.clickhouse_http import Address, Connection, Running, ServerError
+from longshore.sources.transport import Interruption
+from tests.contract.conftest import wait
 from tests.cutter import Cutter, spread
 from tests.servers import ClickHouse
 
@@ -152,19 +154,41 @@ def connection(place: str) -> Iterator[Connection]:
         yield connection
 
 
-def test_a_statement_waits_for_one_that_was_left_in_its_session(place: str, connection: Connection) -> None:
+@contextlib.contextmanager
+def left_in(connection: Connection, place: str) -> Iterator[None]:
+    """Have a statement, whose answer no one waits for, run in the connection's session."""
     connection.run("SELECT 1")
     with contextlib.closing(Connection(connection.address)) as other:
         other._session = connection._session  # noqa: SLF001  as of a connection that was given up
-        left = threading.Thread(target=other.run, args=("SELECT sleep(0.3) AS left_alone",))
+        left = threading.Thread(target=other.run, args=("SELECT sleep(1) AS left_alone",))
         left.start()
-        query = "SELECT count() FROM system.processes WHERE query LIKE 'SELECT sleep(0.3) AS left_alone%'"
-        while longshore.read_sql(query, place, return_type="arrow").column(0).to_pylist() == [0]:
-            pass
+        query = "SELECT count() FROM system.processes WHERE query LIKE 'SELECT sleep(1) AS left_alone%'"
+        wait(lambda: longshore.read_sql(query, place, return_type="arrow").column(0).to_pylist() == [1])
+        yield
+        left.join()
+
+
+def test_a_statement_waits_for_one_that_was_left_in_its_session(place: str, connection: Connection) -> None:
+    with left_in(connection, place):
         answer = connection.run("SELECT 7 AS n")
         assert answer.rows is not None
         assert answer.rows.read_all().to_pylist() == [{"n": 7}]
-        left.join()
+
+
+def test_a_session_that_stays_in_use_is_an_error(
+    place: str, connection: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("longshore.sources.clickhouse_http._END_SECONDS", 0)
+    with left_in(connection, place), pytest.raises(ServerError, match="locked"):
+        connection.run("SELECT 7 AS n")
+
+
+def test_a_cancel_does_not_wait_for_ever() -> None:
+    interruption = Interruption()
+    with interruption.withheld(), interruption.permitted(0):
+        pass
+    with interruption.withheld():
+        pass
 
 
 def test_what_makes_a_table_is_not_cancelled(connection: Connection) -> None:
