@@ -103,7 +103,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Leave out the cases whose type is newer than the PostgreSQL that was asked for, and the long run's."""
     version = float(os.environ.get("LONGSHORE_POSTGRESQL_VERSION") or "inf")
     known = [item for item in items if _since(item) <= version]
-    kept = known if IS_LONG else pairwise(known)
+    kept = known if IS_LONG else pairwise(known, runs_again=bool(config.option.markexpr))
     if len(kept) < len(items):
         chosen = set(kept)
         config.hook.pytest_deselected(items=[item for item in items if item not in chosen])

@@ -1,6 +1,7 @@
 """Which cases of a test run: each in which two values meet for the first time, of a costly test each with a new value.
 
-Few faults need three values to meet, and most cases are of three: the long run has them all.
+Few faults need three values to meet, and most cases are of three: the long run has them all. So it is with the lanes of
+a marker, which run tests again elsewhere: there each value is enough.
 """
 
 from collections import defaultdict
@@ -13,11 +14,11 @@ _Value = tuple[tuple[str, ...], tuple[int, ...]]
 _Case = tuple[pytest.Item, set[frozenset[_Value]]]
 
 
-def pairwise(items: Sequence[pytest.Item]) -> list[pytest.Item]:
+def pairwise(items: Sequence[pytest.Item], *, runs_again: bool) -> list[pytest.Item]:
     """Return, of each test, about as few of its cases as have each pair of values, or each value, in their order."""
     tests = defaultdict(list)
     for item in items:
-        size = 1 if item.get_closest_marker("costly") else 2
+        size = 1 if runs_again or item.get_closest_marker("costly") else 2
         tests[item.nodeid.partition("[")[0]].append((item, set(map(frozenset, combinations(_values(item), size)))))
     kept = {item for cases in tests.values() for item in _covering(cases)}
     return [item for item in items if item in kept]

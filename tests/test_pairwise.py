@@ -5,6 +5,7 @@ from itertools import combinations, product
 import pytest
 
 from tests.long import IS_LONG
+from tests.pairwise import pairwise
 
 ALL = {*product("ab", "cd", [("e", 0), ("f", 0), ("f", 1)])}
 run: set[tuple[str, str, tuple[str, int]]] = set()
@@ -37,3 +38,10 @@ def test_a_costly_case(first: str, second: str) -> None:
 def test_each_value_has_been_there() -> None:
     assert [{*values} for values in zip(*costly, strict=True)] == [{*"ab"}, {*"cde"}]
     assert len(costly) == (6 if IS_LONG else 3)
+
+
+def test_each_value_is_enough_where_tests_run_again(request: pytest.FixtureRequest) -> None:
+    items = [item for item in request.session.items if item.name.startswith("test_a_case[")]
+    kept = [item.callspec.id for item in pairwise(items, runs_again=True)]  # type: ignore[attr-defined]
+    assert {name for case in kept for name in case.split("-")} == {*"abcdef01"}
+    assert len(kept) == 3

@@ -1,6 +1,5 @@
 """Threads: one for the blocking work of an asyncio task, several for work in parts."""
 
-import asyncio
 import concurrent.futures
 import contextlib
 import contextvars
@@ -9,12 +8,15 @@ import os
 import threading
 from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
-from typing import Any, Concatenate, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 
 from longshore import _core
 from longshore.errors import OperationalError
 from longshore.foreign import refusing
 from longshore.warning import inherited
+
+if TYPE_CHECKING:
+    import asyncio
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -100,6 +102,9 @@ async def on_a_thread(work: Callable[[], T], cancel: Callable[[], None]) -> T:
     When the task is cancelled, ``cancel`` is called, which has to end the work soon; ``CancelledError`` is raised when
     the thread has stopped. A new thread, since asyncio's own few would make reads wait for each other.
     """
+    # Who awaits has it; no other needs the time of its import.
+    import asyncio
+
     loop = asyncio.get_running_loop()
     ended: asyncio.Future[None] = loop.create_future()
     outcomes: list[concurrent.futures.Future[T]] = []
@@ -135,8 +140,10 @@ def _outcome(work: Callable[[], T]) -> concurrent.futures.Future[T]:
     return outcome
 
 
-async def _stubbornly(ended: asyncio.Future[None], cancel: Callable[[], None]) -> None:
+async def _stubbornly(ended: "asyncio.Future[None]", cancel: Callable[[], None]) -> None:
     """Wait for the end, however often the task is cancelled meanwhile; what begins late is cancelled, too."""
+    import asyncio
+
     while not ended.done():
         cancel()
         with contextlib.suppress(asyncio.CancelledError):
