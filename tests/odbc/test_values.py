@@ -251,6 +251,21 @@ def test_a_password_with_a_semicolon(request: pytest.FixtureRequest, tmp_path: P
         server.sql("DROP USER odbc_me@'%'")
 
 
+def test_a_statement_that_mariadb_refuses_is_undone_alone(request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    with in_mariadb(request, tmp_path) as url, longshore.connect(url) as connection:
+        connection.execute("CREATE TABLE boats (n int PRIMARY KEY)")
+        connection.execute("INSERT INTO boats VALUES (1)")
+        # The first quotes that are tried for the name are those of a text there.
+        found = longshore.sql("SELECT n FROM q.boats", attach={"q": connection}, return_type="arrow")
+        assert found["n"].to_pylist() == [1]
+        with pytest.raises(longshore.IntegrityError):
+            connection.execute("INSERT INTO boats VALUES (1)")
+        connection.commit()
+        connection.rollback()
+        assert table("SELECT n FROM boats", connection)["n"].to_pylist() == [1]
+        connection.rollback()
+
+
 def test_floats_of_four_bytes_in_a_block(request: pytest.FixtureRequest, tmp_path: Path) -> None:
     # MariaDB's driver takes eight bytes for each: all but the first were others, and it wrote beyond the buffer.
     values = [0.1, None, 3.4028234663852886e38, 1.5, -2.25] * 20

@@ -59,6 +59,8 @@ _QUIRKS: dict[str, dict[str, Any]] = {
 }
 #: Databases whose drivers run several statements, or the first of them: here they are told apart.
 _SEVERAL = {"PostgreSQL", "SQLite"}
+#: Classes of SQLSTATE of statements that MariaDB undoes alone: data, constraints, and what is not SQL or not allowed.
+_UNDONE_ALONE = {"22", "23", "42"}
 _SQLITE = replace(SQLITE, new_types=sqlite_new_types)
 _DIALECTS = {"PostgreSQL": POSTGRESQL, "SQLite": _SQLITE, "MariaDB": MARIADB, "MySQL": MARIADB}
 _NOT_WRITTEN = "this database has no dialect here, and may keep a part of a write that fails"
@@ -236,10 +238,13 @@ class Session(DriverSession):
     @contextlib.contextmanager
     def running(self) -> Iterator[None]:
         """Call the driver; what fails outside of a transaction leaves none open."""
+        before = self.transaction
         try:
             with super().running():
                 yield
-        except errors.Error:
+        except errors.Error as error:
+            if self.dialect is MARIADB and (error.sqlstate or "")[:2] in _UNDONE_ALONE:
+                self.transaction = before
             self._end_own_transaction()
             raise
 
