@@ -26,8 +26,7 @@ def driver_path() -> str:
     """
     path = Path(__file__).resolve().with_name(_LIBRARY)
     if not path.exists():
-        message = f"this install of longshore has no ADBC driver\nHint: {_HINT}"
-        raise NotSupportedError(message, hint=_HINT)
+        raise NotSupportedError("this install of longshore has no ADBC driver", hint=_HINT)
     return str(path)
 
 

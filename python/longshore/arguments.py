@@ -231,8 +231,7 @@ def _number(number: object) -> Number | None:
         return "auto"
     if isinstance(number, int) and not isinstance(number, bool) and 0 < number <= _LIMIT:
         return number
-    message = f'partition_num is a number of parts from 1 to {_LIMIT}, or "auto", not {display(number)}'
-    raise InterfaceError(message)
+    raise InterfaceError(f'partition_num is a number of parts from 1 to {_LIMIT}, or "auto", not {display(number)}')
 
 
 def _ends(range_: object, on: str | None) -> tuple[Any, Any] | None:

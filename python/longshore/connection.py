@@ -51,8 +51,7 @@ class Session:
             if cursor is None:
                 rows.close()
             elif not rows.read_ahead(sys.maxsize if cursor.read_ahead is None else cursor.read_ahead):
-                message = "a cursor has more rows to fetch than the connection reads ahead"
-                raise InterfaceError(message, hint=_BEYOND)
+                raise InterfaceError("a cursor has more rows to fetch than the connection reads ahead", hint=_BEYOND)
         self._rows = self._pinned_rows = None
         return self._core
 

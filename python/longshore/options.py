@@ -78,15 +78,13 @@ class Options:
         if isinstance(given, Options):
             return given
         if not isinstance(given, Mapping):
-            message = f"options is a mapping or longshore.Options, not {type(given).__name__}"
-            raise InterfaceError(message)
+            raise InterfaceError(f"options is a mapping or longshore.Options, not {type(given).__name__}")
         known = [field.name for field in fields(cls)]
         for key in given:
             if key not in known:
                 close = difflib.get_close_matches(str(key), known, n=1)
                 remedy = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known)}"
-                message = f"unknown option {display(key)}; {remedy}"
-                raise InterfaceError(message)
+                raise InterfaceError(f"unknown option {display(key)}; {remedy}")
         return cls(**dict(given))
 
     def words(self, *keys: Iterable[str]) -> dict[str, str]:
@@ -118,17 +116,14 @@ def _check(name: str, declared: Any, value: object) -> None:
         _check_threads(value)
     elif declared is bool:
         if not isinstance(value, bool):
-            message = f"options[{name!r}] is True or False, not {display(value)}"
-            raise InterfaceError(message)
+            raise InterfaceError(f"options[{name!r}] is True or False, not {display(value)}")
     elif value not in words:
-        message = f"options[{name!r}] is one of {', '.join(map(repr, words))}, not {display(value)}"
-        raise InterfaceError(message)
+        raise InterfaceError(f"options[{name!r}] is one of {', '.join(map(repr, words))}, not {display(value)}")
 
 
 def _check_threads(value: object) -> None:
     if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
-        message = f"options['threads'] is a number of threads from 1, not {display(value)}"
-        raise InterfaceError(message)
+        raise InterfaceError(f"options['threads'] is a number of threads from 1, not {display(value)}")
 
 
 def _bytes(value: object) -> int:

@@ -226,7 +226,7 @@ def _opened(given: Any, options: Options) -> "tuple[Served | None, _core.Target 
     settings = {**dict(parse_qsl(query)), **parts.keywords}
     path = settings.pop("database", unquote(path.removeprefix("/")))
     if settings or not path:
-        message = f"what is served has a path, and no settings, not {display(sorted(settings))}\nHint: {_FOLDER}"
+        message = f"what is served has a path, and no settings, not {display(sorted(settings))}"
         raise InterfaceError(message, hint=_FOLDER)
     return _engine(parts.scheme, path, options), None
 

@@ -98,8 +98,7 @@ def target(conn: object, others: str = "") -> Target:
     """
     found = _of_mapping(conn) if isinstance(conn, Mapping) else _of_one(conn, others)
     if found.scheme not in {*_core.SCHEMES, *sources.SCHEMES}:
-        message = f"no driver for URLs that start with {found.scheme}://"
-        raise InterfaceError(message, hint=instead_of(found.scheme))
+        raise InterfaceError(f"no driver for URLs that start with {found.scheme}://", hint=instead_of(found.scheme))
     return found
 
 

@@ -28,8 +28,7 @@ class CursorFactory(theirs.CursorFactory):
     def __await__(self) -> Generator[Any, Any, "Cursor"]:
         """Open the cursor."""
         if self._prefetch is not None:
-            message = "prefetch argument can only be specified for iterable cursor"
-            raise asyncpg.InterfaceError(message)
+            raise asyncpg.InterfaceError("prefetch argument can only be specified for iterable cursor")
         cursor = Cursor(self._connection, self._query, self._state, self._args, self._record_class)
         cursor._wanted = self._wanted
         opening: Generator[Any, Any, Cursor] = cursor._init(self._timeout).__await__()
@@ -52,8 +51,7 @@ class Cursor(theirs.Cursor):
             return await super().fetch(n, timeout=timeout)
         self._check_ready()
         if n <= 0:
-            message = "n must be greater than zero"
-            raise asyncpg.InterfaceError(message)
+            raise asyncpg.InterfaceError("n must be greater than zero")
         plan = self._connection._plan(self._state, query)
         if self._exhausted:
             return result(plan.layout, plan.core.rows(0), [])

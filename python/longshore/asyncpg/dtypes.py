@@ -258,7 +258,7 @@ def plain(query: Any) -> Any:
 
 
 def _refuse(problem: str) -> NoReturn:
-    raise DTypeValueError(f"{problem}", hint="give set_query_dtype the whole query")
+    raise DTypeValueError(problem, hint="give set_query_dtype the whole query")
 
 
 Result = tuple[Any, list[int]]

@@ -113,8 +113,7 @@ async def fetch(
     rows = plan.core.rows(plan.rows)
     port = connection._port.core
     if not port.keep(rows):
-        message = "cannot perform operation: another operation is in progress"
-        raise asyncpg.InterfaceError(message)
+        raise asyncpg.InterfaceError("cannot perform operation: another operation is in progress")
     try:
         records, status, _ = await execute(timeout)
     finally:
@@ -409,8 +408,7 @@ class Exchange:
         """Execute a statement; give what the server tells at its end, and whether it is the end."""
         await after_cancellation(self._protocol, self._left())
         if not self._port.keep(rows):
-            message = "cannot perform operation: another operation is in progress"
-            raise asyncpg.InterfaceError(message)
+            raise asyncpg.InterfaceError("cannot perform operation: another operation is in progress")
         try:
             _, status, done = await run(self._left())
         finally:

@@ -35,8 +35,7 @@ def _target(mirror: Mirror, transaction: "StoreTransaction", statement: Change) 
     """Give the table, which no other writer changes from now on."""
     table = mirror.table(statement.name)
     if table is None:
-        message = f"there is no table {statement.name!r}"
-        raise ProgrammingError(message, sqlstate="42P01")
+        raise ProgrammingError(f"there is no table {statement.name!r}", sqlstate="42P01")
     transaction.lock(table.name)
     return table
 
@@ -155,8 +154,7 @@ def _create(mirror: Mirror, transaction: "StoreTransaction", statement: Change, 
     if statement.kind != "table":
         hint = f"make it one of the session's own: CREATE TEMP {statement.kind.upper()}"
         hint = hint if statement.kind in {"view", "macro", "function"} else _INSTEAD.get(statement.kind, "leave it out")
-        message = f"a store has tables, and no {statement.kind}\nHint: {hint}"
-        raise NotSupportedError(message, hint=hint)
+        raise NotSupportedError(f"a store has tables, and no {statement.kind}", hint=hint)
     is_there = transaction.table(statement.name) is not None
     mirror.show(transaction, statement.tail, values)
     with mirror.scratch():
@@ -185,7 +183,7 @@ _INSTEAD = {
 def _drop(mirror: Mirror, transaction: "StoreTransaction", statement: Change, values: Any) -> Answer:
     if statement.kind != "table":
         hint = "DROP TABLE drops a table"
-        raise NotSupportedError(f"a store has tables, and no {statement.kind}\nHint: {hint}", hint=hint)
+        raise NotSupportedError(f"a store has tables, and no {statement.kind}", hint=hint)
     is_there = mirror.table(statement.name) is not None
     with mirror.scratch():
         mirror.run(statement.over(shadow(statement.name)), values)
@@ -198,8 +196,7 @@ def _drop(mirror: Mirror, transaction: "StoreTransaction", statement: Change, va
 def _alter(mirror: Mirror, transaction: "StoreTransaction", statement: Change, values: Any) -> Answer:
     if statement.kind != "table":
         hint = "keep it in a table of your own"
-        message = f"a store keeps no {statement.kind}\nHint: {hint}"
-        raise NotSupportedError(message, hint=hint)
+        raise NotSupportedError(f"a store keeps no {statement.kind}", hint=hint)
     table = mirror.table(statement.name)
     if table is not None:
         transaction.lock(table.name)

@@ -248,7 +248,7 @@ class Mirror:
         columns, key = self.columns(name), list[str]()
         for kind, names in self.connection.execute(_CONSTRAINTS, [name]).fetchall():
             if kind in _REFUSED:
-                message = f"a store has no {kind} constraint, as {name!r} would have\nHint: {_REFUSED[kind]}"
+                message = f"a store has no {kind} constraint, as {name!r} would have"
                 raise NotSupportedError(message, hint=_REFUSED[kind])
             key = names if kind == "PRIMARY KEY" else key
         self._check_definition(name)
@@ -261,13 +261,13 @@ class Mirror:
         definition = self.definitions()[name]
         if any(each.word == "collate" for each in tokens(definition)):
             hint = "compare with lower(...), or give the query a COLLATE"
-            raise NotSupportedError(f"a store has no collations, as {name!r} would have\nHint: {hint}", hint=hint)
+            raise NotSupportedError(f"a store has no collations, as {name!r} would have", hint=hint)
         try:
             with spare.connection() as bare:
                 bare.execute(definition)
         except engine().Error as error:
             hint = "use the engine's own functions and types"
-            message = f"the definition of {name!r} needs what only this session has: {error}\nHint: {hint}"
+            message = f"the definition of {name!r} needs what only this session has: {error}"
             raise NotSupportedError(message, hint=hint) from None
 
     def table(self, name: str) -> Table | None:
@@ -447,7 +447,7 @@ def _refuse_hidden(text: str, tables: Collection[str]) -> None:
         is_name = found[at : at + 2] == ["memory", "."] and {*found[at + 2 : at + 3]} <= {"main", *tables}
         if is_name or (is_run and word.startswith(("'", "$", "e'")) and "memory" in word):
             hint = "leave the database out"
-            raise NotSupportedError(f"a table of the store is not named by its database\nHint: {hint}", hint=hint)
+            raise NotSupportedError("a table of the store is not named by its database", hint=hint)
 
 
 def _mark(table: "StoreTable | None") -> object:

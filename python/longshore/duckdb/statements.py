@@ -401,8 +401,7 @@ class _Reader:
         source = self._text(self._at, conflict if conflict is not None else returning)
         if (has_alternative or conflict is not None) and source.lower().startswith("by name"):
             hint = "list the columns behind the table's name"
-            message = f"INSERT BY NAME with a conflict's clause is not known here\nHint: {hint}"
-            raise NotSupportedError(message, hint=hint)
+            raise NotSupportedError("INSERT BY NAME with a conflict's clause is not known here", hint=hint)
         return _with(
             change,
             alias=alias,
@@ -475,8 +474,7 @@ class _Reader:
         is_list = self._tokens[equal + 1].text == "(" and self._tokens[end - 1].text == ")"
         if not is_list or len(to) != len(values):
             hint = "write one assignment for each column"
-            message = f"values for several columns at once have to be a list in parentheses\nHint: {hint}"
-            raise NotSupportedError(message, hint=hint)
+            raise NotSupportedError("values for several columns at once have to be a list in parentheses", hint=hint)
         return [(_unquoted(self._text(*name)), self._text(*value)) for name, value in zip(to, values, strict=True)]
 
     def _delete(self) -> Change:
@@ -504,4 +502,4 @@ def _with(change: Change, **more: object) -> Change:
 def _unknown(text: str) -> NotSupportedError:
     hint = "write it as one INSERT, UPDATE, DELETE, CREATE TABLE, ALTER TABLE or DROP TABLE"
     start = " ".join(text.split()[:4])
-    return NotSupportedError(f"the statement {start!r} ... is not known here\nHint: {hint}", hint=hint)
+    return NotSupportedError(f"the statement {start!r} ... is not known here", hint=hint)

@@ -63,8 +63,7 @@ def target(
         return pandas_target(dtype_backend, index_col)
     for option, value in {"dtype_backend": dtype_backend, "index_col": index_col}.items():
         if value is not None:
-            message = f'{option} is an option of return_type="pandas", not of "{name}"'
-            raise InterfaceError(message)
+            raise InterfaceError(f'{option} is an option of return_type="pandas", not of "{name}"')
     match name:
         case "numpy":
             from longshore.frames.numpy import NumpyTarget

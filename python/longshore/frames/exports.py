@@ -74,7 +74,7 @@ def _directory(url: str) -> Path:
         return Path(unquote(parts.path))
     if "://" in url:
         hint = 'export to a directory, and copy it; format="delta" writes to cloud storage'
-        raise NotSupportedError(f"Parquet files are written to a directory of this machine\nHint: {hint}", hint=hint)
+        raise NotSupportedError("Parquet files are written to a directory of this machine", hint=hint)
     return Path(url).expanduser()
 
 
@@ -224,8 +224,7 @@ class Delta:
         try:
             yield
         except Exception as error:  # noqa: BLE001  likewise
-            message = f"writing the Delta table {table.name!r}: {_plain(str(error))}"
-            raise OperationalError(message) from None
+            raise OperationalError(f"writing the Delta table {table.name!r}: {_plain(str(error))}") from None
 
 
 #: The texts that a terminal makes colours of.
@@ -246,13 +245,13 @@ def _failing(doing: str) -> Iterator[None]:
 
 def _there(what: str) -> ProgrammingError:
     hint = 'export to another place, or if_exists="replace"'
-    return ProgrammingError(f"{what} is there already\nHint: {hint}", hint=hint)
+    return ProgrammingError(f"{what} is there already", hint=hint)
 
 
 def _refuse_name(table: str) -> None:
     if "/" in table or table.startswith(".") or "\0" in table:
         hint = "give it another: ALTER TABLE ... RENAME TO ..."
-        raise NotSupportedError(f"a file cannot have the name of the table {table!r}\nHint: {hint}", hint=hint)
+        raise NotSupportedError(f"a file cannot have the name of the table {table!r}", hint=hint)
 
 
 # Types.
@@ -317,7 +316,7 @@ def _fitting(table: Rows, fit: _Fit, form: str) -> Any:
             hint = f"export a table that holds it otherwise: CREATE TABLE ... AS {cast}"
             if not unfit.remedy:
                 hint = "give it another name: ALTER TABLE ... RENAME ... TO ..."
-            message = f"column {field.name!r} of {table.name!r} is {field.type}: {form} has no {unfit}\nHint: {hint}"
+            message = f"column {field.name!r} of {table.name!r} is {field.type}: {form} has no {unfit}"
             raise NotSupportedError(message, hint=hint, column=field.name, native_type=str(field.type)) from None
     return pa.schema(fields, table.schema.metadata)
 
@@ -403,7 +402,7 @@ def _cast(array: Any, field: Any, table: str, before: int) -> Any:
     except pa.ArrowInvalid:
         row = before + _first(array, field.type)
         hint = f"cast it, or delete the row, and export the table {table!r} again"
-        message = f"column {field.name!r}, row {row}: a value of {array.type} does not fit {field.type}\nHint: {hint}"
+        message = f"column {field.name!r}, row {row}: a value of {array.type} does not fit {field.type}"
         raise DataError(message, column=field.name, row=row, native_type=str(array.type), hint=hint) from None
 
 

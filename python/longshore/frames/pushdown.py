@@ -92,8 +92,7 @@ def column_positions(names: Sequence[str], projection: frozenset[str] | None, ta
     for at in positions:
         name = names[at]
         if not name:
-            message = f"column {at} of {table!r}, counted from 0, has no name\nHint: rename it"
-            raise InterfaceError(message, hint="rename it", column="")
+            raise InterfaceError(f"column {at} of {table!r}, counted from 0, has no name", hint="rename it", column="")
         if fold_name(name) in seen:
             other = seen[fold_name(name)]
             same = f"two columns named {name!r}"

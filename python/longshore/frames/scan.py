@@ -203,7 +203,7 @@ def _converted_field(field: Any, table: str) -> Any:
 
 
 def _refused(field: Any, table: str, reason: str) -> DataError:
-    message = f"column {field.name!r} of {table!r}, {field.type}: {reason}\nHint: {_HINT}"
+    message = f"column {field.name!r} of {table!r}, {field.type}: {reason}"
     return DataError(message, column=field.name, native_type=str(field.type), hint=_HINT)
 
 
@@ -319,7 +319,7 @@ def _refuse_lossy(column: Any, name: str, table: str, before: int) -> None:
     for chunk in column.chunks if isinstance(column, pa.ChunkedArray) else [column]:
         if found := _first_lossy(chunk):
             row, reason = before + found[0], found[1]
-            message = f"column {name!r} of {table!r}, row {row}, {column.type}: {reason}\nHint: {_HINT}"
+            message = f"column {name!r} of {table!r}, row {row}, {column.type}: {reason}"
             raise DataError(message, column=name, row=row, native_type=str(column.type), hint=_HINT)
         before += len(chunk)
 

@@ -202,7 +202,7 @@ def _exact(column: Any, field: Any, table: str) -> Any:
             refuse_own_values(each)
         return column if column.type == field.type else _cast(column, field.type)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        message = f"a value does not fit column {field.name!r} of {table!r}, {field.type}: {error}\nHint: {_HINT}"
+        message = f"a value does not fit column {field.name!r} of {table!r}, {field.type}: {error}"
         raise DataError(message, column=field.name, native_type=str(field.type), hint=_HINT) from error
 
 
@@ -221,8 +221,7 @@ def _cast(column: Any, kind: Any) -> Any:
     made = column if column.type == kind else column.cast(kind)
     # Halves of floats are not looked at by the cast.
     if pa.types.is_float16(kind) and not compute().all(_same(made.cast(column.type), column), min_count=0).as_py():
-        message = "it has more digits than 16 bits"
-        raise pa.ArrowInvalid(message)
+        raise pa.ArrowInvalid("it has more digits than 16 bits")
     return made
 
 

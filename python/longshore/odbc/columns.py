@@ -443,5 +443,5 @@ class Rows:
             yield pa.RecordBatch.from_arrays([each.array(rows, before) for each in self.columns], schema=self.schema)
             before += rows
         if self._statement.has_another:
-            message = f"the statement has more than one result, of which this is the first\nHint: {_EACH}"
+            message = "the statement has more than one result, of which this is the first"
             raise errors.ProgrammingError(message, hint=_EACH)

@@ -58,8 +58,7 @@ def library() -> Any:
         return ctypes.WinDLL("odbc32")
     name = ctypes.util.find_library("odbc")
     if name is None:
-        message = f"the system has no ODBC driver manager\nHint: {_NO_MANAGER}"
-        raise errors.InterfaceError(message, hint=_NO_MANAGER)
+        raise errors.InterfaceError("the system has no ODBC driver manager", hint=_NO_MANAGER)
     return ctypes.CDLL(name)
 
 
@@ -234,8 +233,7 @@ class Statement(Handle):
         self.set(ATTR_PARAMS_PROCESSED, addressof(done))
         self.execute()
         if done.value != sets or PARAM_ERROR in status or PARAM_UNUSED in status:
-            message = f"the driver ran the statement with {done.value} of {sets} sets of parameters"
-            raise OdbcError(message, None)
+            raise OdbcError(f"the driver ran the statement with {done.value} of {sets} sets of parameters", None)
         counts = [self.changed]
         # PostgreSQL's driver tells of each set by itself.
         while self.has_another:
@@ -270,8 +268,7 @@ class Statement(Handle):
 
     def _look(self) -> None:
         if self.is_cancelled:
-            message = "the statement was cancelled"
-            raise OdbcError(message, "HY008")
+            raise OdbcError("the statement was cancelled", "HY008")
 
     def _count(self, name: str, kind: Any) -> int:
         count = kind()

@@ -68,8 +68,7 @@ class MariaDBLoader(TableLoader):
         self._schema, self._table = "database()" if len(path) == 1 else _literal(path[0]), _literal(path[-1])
         self._number, self._typed, self._back = (f"{self._rows}_{what}" for what in ("n", "typed", "back"))
         if if_exists in {"fail", "replace"} and not self._owns:
-            message = f"a new table would commit the open transaction\nHint: {_COMMITS}"
-            raise ProgrammingError(message, hint=_COMMITS)
+            raise ProgrammingError("a new table would commit the open transaction", hint=_COMMITS)
         ((modes,),) = session.rows("SELECT @@sql_mode")
         session.execute(f"SET sql_mode = '{_MODES}'")
         dropped = f"{self._rows}, {self._typed}, {self._back}"
@@ -94,16 +93,14 @@ class MariaDBLoader(TableLoader):
         query = "SELECT table_type, engine FROM information_schema.tables " + _IN_CATALOGUE
         for kind, engine in self._catalogue(query):
             if str(kind) != "BASE TABLE":
-                message = f"{self._name} is not a table\nHint: {_NAMED}"
-                raise NotSupportedError(message, hint=_NAMED)
+                raise NotSupportedError(f"{self._name} is not a table", hint=_NAMED)
             return str(engine).lower()
         return None
 
     def _check_engine(self) -> None:
         engine = self._engine()
         if engine is not None and engine not in _TRANSACTIONAL:
-            message = f"{self._name} has the engine {engine}, which takes no row back\nHint: {_UNDONE}"
-            raise NotSupportedError(message, hint=_UNDONE)
+            raise NotSupportedError(f"{self._name} has the engine {engine}, which takes no row back", hint=_UNDONE)
 
     def _catalogue(self, query: str) -> list[tuple[Any, ...]]:
         return self._session.rows(query.format(schema=self._schema, table=self._table))
@@ -114,13 +111,11 @@ class MariaDBLoader(TableLoader):
         ((database,),) = session.rows(f"SELECT {self._schema}")
         hidden = "longshore_" + hashlib.sha256(f"{database}.{self._path[-1]}".lower().encode()).hexdigest()[:32]
         if session.rows(f"SELECT GET_LOCK('{hidden}', 86400)") != [(1,)]:
-            message = f"another session is writing a new table {self._name}"
-            raise OperationalError(message)
+            raise OperationalError(f"another session is writing a new table {self._name}")
         self._ends = (*self._ends, f"DO RELEASE_LOCK('{hidden}')")
         self._is_there = self._engine() is not None
         if self._is_there and not replaces:
-            message = f"the table {self._name} is there already\nHint: {EXISTS}"
-            raise ProgrammingError(message, hint=EXISTS)
+            raise ProgrammingError(f"the table {self._name} is there already", hint=EXISTS)
         self._check_references()
         new, old = (self._dialect.quoted(*self._path[:-1], hidden + what) for what in ("", "_old"))
         # Of a write whose connection was lost.
@@ -154,8 +149,7 @@ class MariaDBLoader(TableLoader):
         )
         if found:
             keys = ", ".join(f"{table} ({name})" for name, table in found)
-            message = f"foreign keys point at {self._name}: {keys}\nHint: {_KEEPS_TABLE}"
-            raise IntegrityError(message, hint=_KEEPS_TABLE)
+            raise IntegrityError(f"foreign keys point at {self._name}: {keys}", hint=_KEEPS_TABLE)
 
     def _make_temporary(self) -> None:
         """Make tables of the rows' own types and of the target's; in one that is there, a TIMESTAMP may be NULL."""
@@ -184,7 +178,7 @@ class MariaDBLoader(TableLoader):
         for name, columns in indexes.items():
             if not wanted <= columns and not new & columns:
                 message = f"{self._name} has another unique index, which could find another row than the key: {name}"
-                raise ProgrammingError(f"{message}\nHint: {_FOUND}", hint=_FOUND)
+                raise ProgrammingError(message, hint=_FOUND)
 
     def _rows_of(self, frame: object) -> pa.Table:
         """Give rows as they are staged; raises ``DataError`` for a value that no column of the server's has."""
@@ -216,16 +210,14 @@ class MariaDBLoader(TableLoader):
             f"INSERT INTO {self._target} ({names}) SELECT {read} FROM {source} ORDER BY {self._number}{end}"
         )
         if stored != table.num_rows and not self._is_upsert:
-            message = f"of {table.num_rows} rows the table took {stored}"
-            raise DataError(message)
+            raise DataError(f"of {table.num_rows} rows the table took {stored}")
 
     def _check_nulls(self, table: pa.Table) -> None:
         for at, (to, native) in enumerate(self._to):
             name, column = self._from[at][0], table.column(at)
             if column.null_count and (to in self._needed or name in self._key):
                 row = pc.index(pc.is_null(column), value=True).as_py()
-                message = "NULL in a column that must have a value"
-                raise DataError(message, column=name, row=row, native_type=native)
+                raise DataError("NULL in a column that must have a value", column=name, row=row, native_type=native)
 
     def _fill(self, table: pa.Table) -> None:
         """Stage rows, with their numbers."""
@@ -239,8 +231,7 @@ class MariaDBLoader(TableLoader):
                 execute_all(cursor, batch, is_utc=True)
         ((count,),) = session.rows(f"SELECT count(*) FROM {self._rows}")
         if count != table.num_rows:
-            message = f"of {table.num_rows} rows the driver staged {count}"
-            raise DataError(message)
+            raise DataError(f"of {table.num_rows} rows the driver staged {count}")
 
     def _exact(self) -> bool:
         return all(kind.lower() == native.lower() for (_, kind), (_, native) in zip(self._from, self._to, strict=True))
@@ -290,8 +281,7 @@ class MariaDBLoader(TableLoader):
             f"ON s.{self._number} = b.{self._number} WHERE {lossy} ORDER BY 1 LIMIT 1"
         )
         for row, value in rows:
-            message = misfit(value, kind, native)
-            raise DataError(message, column=name, row=before + int(row), native_type=native)
+            raise DataError(misfit(value, kind, native), column=name, row=before + int(row), native_type=native)
 
     def _changes(self) -> str:
         wanted = {name.lower() for name in self._key}
@@ -387,8 +377,7 @@ def _check_kinds(name: str, kind: str, native: str) -> None:
     before, after = _family(kind), _family(native)
     is_bits = native.lower().startswith("bit") and before == "text"
     if is_bits or (before != after and after not in _BECOMES[before]):
-        message = f"{kind.lower()} does not become {native}"
-        raise NotSupportedError(message, column=name, native_type=native)
+        raise NotSupportedError(f"{kind.lower()} does not become {native}", column=name, native_type=native)
 
 
 def _kinds(*, has_uuid: bool) -> Callable[[pa.Field], str]:
@@ -405,8 +394,7 @@ def _kinds(*, has_uuid: bool) -> Callable[[pa.Field], str]:
             return "BINARY(16)"
         name = next((name for name, kinds in _KINDS.items() if str(kind).partition("[")[0] in kinds), None)
         if name is None:
-            message = f"the server has no type for {kind}: cast it, or give its text"
-            raise NotSupportedError(message, column=field.name)
+            raise NotSupportedError(f"the server has no type for {kind}: cast it, or give its text", column=field.name)
         return name
 
     return kind_of

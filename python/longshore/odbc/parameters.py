@@ -45,8 +45,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, dt.time) and value.tzinfo is not None:
         return value.isoformat()
     if isinstance(value, list | tuple | dict | dt.timedelta) or type(value).__name__ == "Interval":
-        message = f"ODBC has no parameter of Python's {type(value).__name__}: give its text"
-        raise errors.NotSupportedError(message)
+        raise errors.NotSupportedError(f"ODBC has no parameter of Python's {type(value).__name__}: give its text")
     return str(value) if type(value).__name__ == "UUID" else value
 
 
@@ -108,8 +107,7 @@ def _bound(name: str, array: Any) -> Bound:
         return _uuids(array) if "uuid" in str(kind) else _bound(name, array.storage)
     make = next((make for is_one, make in _KINDS if is_one(kind)), None)
     if make is None:
-        message = f"ODBC has no parameter of {kind}: cast it, or give its text"
-        raise errors.NotSupportedError(message, column=name)
+        raise errors.NotSupportedError(f"ODBC has no parameter of {kind}: cast it, or give its text", column=name)
     return make(array)
 
 

@@ -16,8 +16,7 @@ def postgresql_type(field: pa.Field) -> str:
         return "timestamp" if kind.tz is None else "timestamptz"
     name = next((name for name, kinds in _POSTGRESQL.items() if str(kind).partition("[")[0] in kinds), None)
     if name is None:
-        message = f"ODBC has no parameter of {kind}: cast it, or give its text"
-        raise errors.NotSupportedError(message, column=field.name)
+        raise errors.NotSupportedError(f"ODBC has no parameter of {kind}: cast it, or give its text", column=field.name)
     return name
 
 
@@ -69,8 +68,7 @@ def _classed(column: pa.ChunkedArray, name: str, kind: pa.DataType) -> pa.Chunke
         if kind == pa.uint64():
             row = pc.index(pc.greater(column, pa.scalar(2**63 - 1, kind)), value=True).as_py()
             if row >= 0:
-                message = f"{column[row]} is beyond SQLite's integers"
-                raise errors.DataError(message, column=name, row=row)
+                raise errors.DataError(f"{column[row]} is beyond SQLite's integers", column=name, row=row)
         return column.cast(pa.int64())
     if pa.types.is_floating(kind):
         return column.cast(pa.float64())

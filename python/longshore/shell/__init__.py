@@ -17,8 +17,7 @@ class _NoPandas:
     @staticmethod
     def find_spec(name: str, *_: object) -> None:
         if name == "pandas":
-            message = "the shell does without pandas"
-            raise ModuleNotFoundError(message, name=name)
+            raise ModuleNotFoundError("the shell does without pandas", name=name)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

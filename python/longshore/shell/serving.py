@@ -114,5 +114,4 @@ def _write(file: Path, text: str) -> None:
         aside.replace(file)
     except OSError as error:
         aside.unlink(missing_ok=True)
-        message = f"{file} cannot be written: {error.strerror}"
-        raise OperationalError(message) from None
+        raise OperationalError(f"{file} cannot be written: {error.strerror}") from None

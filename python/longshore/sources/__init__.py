@@ -125,8 +125,7 @@ def address(value: object) -> Any:
     found, reason = module.address(value)
     if found is None:
         kind = type(value).__name__
-        message = f"a session of its own cannot be opened from this {kind}: {reason}\nHint: {_SESSION}"
-        raise InterfaceError(message, hint=_SESSION)
+        raise InterfaceError(f"a session of its own cannot be opened from this {kind}: {reason}", hint=_SESSION)
     return found
 
 
@@ -149,7 +148,7 @@ def lasting(value: object) -> Any:
     found, reason = module.address(value)
     if found is None and not hasattr(value, "closed"):
         message = f"several reads of this {type(value).__name__} would be over several connections, since {reason}"
-        raise InterfaceError(f"{message}\nHint: {_CONNECTED}", hint=_CONNECTED)
+        raise InterfaceError(message, hint=_CONNECTED)
     return value if found is None else found
 
 
@@ -168,7 +167,7 @@ def refuse_shared(source: object, target: object) -> None:
     """Raise ``InterfaceError`` where rows would be read and written through one connection at once."""
     driven = _driven(source)
     if driven is not None and driven is _driven(target):
-        raise InterfaceError(f"{SHARED}\nHint: {APART}", hint=APART)
+        raise InterfaceError(SHARED, hint=APART)
 
 
 def _driven(value: object) -> object:

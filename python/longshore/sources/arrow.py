@@ -34,8 +34,7 @@ def bound_rows(cursor: Any, statement: str, sets: Sequence[Sequence[Any] | None]
     places = None if sets[0] is None else cursor.adbc_prepare(statement)
     for params in sets:
         if params is not None and places is not None and len(places) != len(params):
-            message = f"the statement has {len(places)} parameters, and params {len(params)}"
-            raise ProgrammingError(message)
+            raise ProgrammingError(f"the statement has {len(places)} parameters, and params {len(params)}")
     columns = [[*map(_wide, column)] for column in zip(*(params or () for params in sets), strict=True)]
     return pa.record_batch(columns, [*map(str, range(len(columns)))]) if columns else None
 
@@ -86,8 +85,7 @@ def _exact_type(kind: pa.DataType, vendor: str) -> pa.DataType:
         for at in range(kind.num_fields):
             inner = kind.field(at).type
             if _exact_type(inner, vendor) != inner or inner == pa.month_day_nano_interval():
-                message = f"{inner} within {name.partition('<')[0]} may be cut by the driver"
-                raise NotSupportedError(message)
+                raise NotSupportedError(f"{inner} within {name.partition('<')[0]} may be cut by the driver")
         return kind
     if kind == pa.uint64():
         return pa.decimal128(20, 0)
@@ -107,25 +105,21 @@ def _exact(column: pa.ChunkedArray, wanted: pa.DataType, name: str) -> pa.Chunke
     if not fails(len(column)):
         return column.cast(wanted)
     row = bisect.bisect_left(range(len(column) + 1), x=True, key=fails) - 1
-    message = f"{column[row]} is cut by the driver, which has microseconds"
-    raise DataError(message, column=name, row=row)
+    raise DataError(f"{column[row]} is cut by the driver, which has microseconds", column=name, row=row)
 
 
 def _check(column: pa.ChunkedArray, name: str, vendor: str) -> None:
     """Raise for what the driver would change without a type that it keeps."""
     kind = column.type
     if vendor == "sqlite" and pa.types.is_timestamp(kind) and kind.tz is not None:
-        message = "the driver would drop the time zone"
-        raise NotSupportedError(message, column=name)
+        raise NotSupportedError("the driver would drop the time zone", column=name)
     if vendor == "sqlite" and pa.types.is_floating(kind):
         row = pc.index(pc.is_nan(column), value=True).as_py()
         if row >= 0:
-            message = "NaN would become NULL"
-            raise DataError(message, column=name, row=row)
+            raise DataError("NaN would become NULL", column=name, row=row)
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
         _check(pc.list_flatten(column), name, vendor)
     if kind == pa.month_day_nano_interval():
         for row, value in enumerate(column.to_pylist()):
             if value is not None and value.nanoseconds % 1000:
-                message = f"{value} is cut by the driver, which has microseconds"
-                raise DataError(message, column=name, row=row)
+                raise DataError(f"{value} is cut by the driver, which has microseconds", column=name, row=row)

@@ -53,8 +53,7 @@ def connect(rest: str, keywords: Mapping[str, str], **_: bool) -> "Session":
         if name not in _SETTINGS:
             closest = difflib.get_close_matches(name, _SETTINGS, 1)
             hint = f"did you mean {closest[0]}?" if closest else f"the settings are {', '.join(sorted(_SETTINGS))}"
-            message = f"{name!r} is not a setting of BigQuery"
-            raise errors.InterfaceError(message, hint=hint)
+            raise errors.InterfaceError(f"{name!r} is not a setting of BigQuery", hint=hint)
     credentials = _credentials(given)
     dataset = given.get("dataset", unquote(dataset.strip("/")))
     endpoint = {"api_endpoint": given["api_endpoint"]} if "api_endpoint" in given else None
@@ -82,11 +81,9 @@ def _credentials(given: Mapping[str, str]) -> Any:
             path = given["credentials_path"]
             return service_account.Credentials.from_service_account_file(path, scopes=_SCOPES)
     except OSError as error:
-        message = f"the key file cannot be read: {error.strerror}"
-        raise errors.InterfaceError(message, hint=hint) from None
+        raise errors.InterfaceError(f"the key file cannot be read: {error.strerror}", hint=hint) from None
     except (ValueError, KeyError, AttributeError, TypeError, binascii.Error, GoogleAuthError):
-        message = "the key is not one of a service account"
-        raise errors.InterfaceError(message, hint=hint) from None
+        raise errors.InterfaceError("the key is not one of a service account", hint=hint) from None
     return None
 
 
@@ -226,8 +223,7 @@ class Session(DriverSession):
                     yield typed(batch, schema, before)
                     before += batch.num_rows
             if rows.total_rows is not None and before != rows.total_rows:
-                message = f"{before} rows came of a result of {rows.total_rows}"
-                raise errors.OperationalError(message)
+                raise errors.OperationalError(f"{before} rows came of a result of {rows.total_rows}")
         except errors.Error as error:
             # Arrow's interface hands on a text alone.
             self.error = error
@@ -267,8 +263,7 @@ class Session(DriverSession):
 
     def begin_snapshot(self) -> None:
         """Refuse one snapshot of several queries."""
-        message = "BigQuery's queries do not share a snapshot"
-        raise errors.NotSupportedError(message, hint=_ALONE)
+        raise errors.NotSupportedError("BigQuery's queries do not share a snapshot", hint=_ALONE)
 
     def load(self, **load: Any) -> Any:
         """Begin to write."""

@@ -60,8 +60,7 @@ class TableLoader:
     ) -> None:
         """Look at the table that is there, and make none."""
         if session.transaction != "none":
-            message = f"a write of BigQuery's cannot be part of a transaction\nHint: {_ALONE}"
-            raise NotSupportedError(message, hint=_ALONE)
+            raise NotSupportedError("a write of BigQuery's cannot be part of a transaction", hint=_ALONE)
         self._session, self._mode, self._key = session, if_exists, list(key)
         self._path = _path(session, schema, table)
         self._name, self._target = f"{self._path[1]}.{table}", quoted(*self._path)
@@ -94,11 +93,9 @@ class TableLoader:
             except exceptions.NotFound:
                 found = None
         if self._mode == "fail" and found is not None:
-            message = f"the table {self._name} is there already\nHint: {_EXISTS}"
-            raise ProgrammingError(message, hint=_EXISTS)
+            raise ProgrammingError(f"the table {self._name} is there already", hint=_EXISTS)
         if self._mode not in {"fail", "replace"} and found is None:
-            message = f"there is no table {self._name}\nHint: {_MISSING}"
-            raise ProgrammingError(message, hint=_MISSING)
+            raise ProgrammingError(f"there is no table {self._name}", hint=_MISSING)
         return found
 
     def _new(self, data: pa.Schema, required: set[str], types: Mapping[str, str]) -> list[Column]:
@@ -113,8 +110,7 @@ class TableLoader:
         fields = {each.name.lower(): each for each in self._before.schema}
         if unknown := [name for name in data.names if name.lower() not in fields]:
             hint = f"it has {', '.join(each.name for each in fields.values())}"
-            message = f"the table {self._name} has no column {', '.join(map(repr, unknown))}\nHint: {hint}"
-            raise ProgrammingError(message, hint=hint)
+            raise ProgrammingError(f"the table {self._name} has no column {', '.join(map(repr, unknown))}", hint=hint)
         known = [(name, fields[name.lower()]) for name in data.names]
         given = {field.name for _, field in known}
         if needed := [
@@ -127,8 +123,7 @@ class TableLoader:
 
     def _distinct(self, columns: list[Column]) -> list[Column]:
         if len({each.field.name.lower() for each in columns}) < len(columns):
-            message = "the data has two columns that the table does not tell apart"
-            raise ProgrammingError(message)
+            raise ProgrammingError("the data has two columns that the table does not tell apart")
         return columns
 
     def push(self, frame: object, before: int) -> None:
@@ -200,8 +195,7 @@ class TableLoader:
         job = client.load_table_from_file(upload, table, size=size, location=self._location, job_config=config)
         self._session.finished(job)
         if job.output_rows != self._count:
-            message = f"of {self._count} rows the table took {job.output_rows}"
-            raise OperationalError(message)
+            raise OperationalError(f"of {self._count} rows the table took {job.output_rows}")
 
     @property
     def _location(self) -> str | None:
@@ -231,8 +225,7 @@ class TableLoader:
         self._session.finished(job)
         changed = job.num_dml_affected_rows
         if self._mode == "append" and changed != self._count:
-            message = f"of {self._count} rows the table took {changed}"
-            raise OperationalError(message)
+            raise OperationalError(f"of {self._count} rows the table took {changed}")
 
     def _check_stopped(self) -> None:
         if self._session.is_stopped.is_set():
@@ -339,12 +332,10 @@ def _path(session: "Session", schema: str | None, table: str) -> tuple[str, str,
     """Give the project, the dataset and the table."""
     dataset = session.defaults.get("default_dataset", "") if schema is None else schema
     if not dataset:
-        message = f"the table {table} has no dataset"
-        raise ProgrammingError(message, hint=_DATASET)
+        raise ProgrammingError(f"the table {table} has no dataset", hint=_DATASET)
     project, _, name = dataset.rpartition(".")
     if bad := [each for each in (project, name, table) if "`" in each or "\\" in each]:
-        message = f"{bad[0]!r} has a character that a name of BigQuery's cannot have"
-        raise ProgrammingError(message)
+        raise ProgrammingError(f"{bad[0]!r} has a character that a name of BigQuery's cannot have")
     return project or session.connection.project, name, table
 
 

@@ -84,8 +84,7 @@ def native_of(field: Any) -> str:
 def typed(batch: pa.RecordBatch, schema: pa.Schema, before: int) -> pa.RecordBatch:
     """Give a batch under the schema; raises ``DataError`` where a value does not fit it."""
     if len(batch.columns) != len(schema):
-        message = f"a batch of {len(batch.columns)} columns in a result of {len(schema)}"
-        raise DataError(message)
+        raise DataError(f"a batch of {len(batch.columns)} columns in a result of {len(schema)}")
     arrays = []
     for field, array in zip(schema, batch.columns, strict=True):
         try:

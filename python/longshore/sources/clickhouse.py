@@ -86,12 +86,11 @@ class Session(DriverSession):
         """Give Longshore's exception for the server's number."""
         kind, hint = _CLASSES.get(error.code, errors.OperationalError), _HINTS.get(error.code)
         text = hidden(str(error), self.settings)
-        return kind(f"{text}\nHint: {hint}" if hint else text, hint=hint)
+        return kind(text, hint=hint)
 
     def _prepared(self, query: str, params: Any) -> tuple[Any, Any]:
         if _NOTHING.fullmatch(query):
-            message = "the query holds no statement"
-            raise errors.ProgrammingError(message)
+            raise errors.ProgrammingError("the query holds no statement")
         if not self.is_loading and not _QUERY.match(query) and not _READING.match(query):
             self._check_transaction()
         return bound(query, params)
@@ -192,7 +191,7 @@ class Session(DriverSession):
 
     def _check_transaction(self) -> None:
         if self.transaction != "none":
-            message = f"ClickHouse has no transactions: what is written cannot be rolled back\nHint: {_TRANSACTIONS}"
+            message = "ClickHouse has no transactions: what is written cannot be rolled back"
             raise errors.NotSupportedError(message, hint=_TRANSACTIONS)
 
     def load(self, **load: Any) -> ClickHouseLoader:
@@ -202,7 +201,7 @@ class Session(DriverSession):
             message = "rows are written by temporary tables, which need the server's session: leave out session=false"
             raise errors.NotSupportedError(message)
         if load["if_exists"] == "upsert":
-            raise errors.NotSupportedError(f"ClickHouse has no statement for an upsert\nHint: {UPSERT}", hint=UPSERT)
+            raise errors.NotSupportedError("ClickHouse has no statement for an upsert", hint=UPSERT)
         self.is_loading = True
         return ClickHouseLoader(self, CLICKHOUSE, **load)
 

@@ -148,8 +148,7 @@ class Connection:
             raise ServerError(CUT)
         if form != "ArrowStream" and response.length != 0:
             self.close_answer()
-            message = f"the result comes in the format {form}: leave FORMAT out of the query"
-            raise ServerError(message)
+            raise ServerError(f"the result comes in the format {form}: leave FORMAT out of the query")
         summary = json.loads(response.headers.get("X-ClickHouse-Summary") or "{}")
         return Answer(self._rows(running, response), int(summary.get("written_rows", 0)))
 

@@ -31,8 +31,7 @@ class ClickHouseLoader(TableLoader):
         self._mode, self._final = if_exists, self._target
         self._is_there = bool(self._catalogue(self._dialect.columns))
         if if_exists == "fail" and self._is_there:
-            message = f"the table {self._name} is there already\nHint: {EXISTS}"
-            raise ProgrammingError(message, hint=EXISTS)
+            raise ProgrammingError(f"the table {self._name} is there already", hint=EXISTS)
         if if_exists in {"fail", "replace"}:
             self._hide()
             self._table = literal(self._rows + "_new")
@@ -63,7 +62,7 @@ class ClickHouseLoader(TableLoader):
 
     def _check_zone(self, name: str, kind: str, native: str) -> None:
         if NO_ZONE in kind and "DateTime" in native:
-            raise NotSupportedError(f"{NAIVE}\nHint: {ZONE}", hint=ZONE, column=name)
+            raise NotSupportedError(NAIVE, hint=ZONE, column=name)
 
     def _check(self, name: str, kind: str, to: str, native: str, before: int) -> None:
         self._check_zone(name, kind, native)

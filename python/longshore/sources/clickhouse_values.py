@@ -57,16 +57,14 @@ def bound(query: str, params: Any) -> tuple[str, dict[str, str]]:
                 texts[own[1]] = _whole(given[own[1]])[1]
             return found[0]
         if name not in given:
-            message = f"there is no parameter {found[0]} in params"
-            raise ProgrammingError(message)
+            raise ProgrammingError(f"there is no parameter {found[0]} in params")
         used.add(name)
         kind, texts[f"p{name}"] = _whole(given[name])
         return f"{{p{name}:{kind}}}"
 
     text = _TOKEN.sub(place, query)
     if unused := [name for name in given if name not in used]:
-        message = f"the statement has no parameter {', '.join(unused)}"
-        raise ProgrammingError(message)
+        raise ProgrammingError(f"the statement has no parameter {', '.join(unused)}")
     return text, texts
 
 
@@ -93,21 +91,19 @@ def _typed(value: Any) -> tuple[str, str]:
     """Give a value's type and its text."""
     text_of = _TEXTS_OF.get(type(value))
     if text_of is None:
-        message = f"a {type(value).__name__} cannot be a parameter of ClickHouse's"
-        raise NotSupportedError(message)
+        raise NotSupportedError(f"a {type(value).__name__} cannot be a parameter of ClickHouse's")
     return text_of(value)
 
 
 def _timestamp(value: dt.datetime) -> tuple[str, str]:
     if value.tzinfo is None:
-        raise NotSupportedError(f"{NAIVE}\nHint: {ZONE}", hint=ZONE)
+        raise NotSupportedError(NAIVE, hint=ZONE)
     return "DateTime64(6, 'UTC')", value.astimezone(dt.UTC).replace(tzinfo=None).isoformat(" ", "microseconds")
 
 
 def _time(value: dt.time) -> tuple[str, str]:
     if value.tzinfo is not None:
-        message = "a time of day with a time zone has no type in ClickHouse"
-        raise NotSupportedError(message)
+        raise NotSupportedError("a time of day with a time zone has no type in ClickHouse")
     return "Time64(6)", value.isoformat("microseconds")
 
 
@@ -117,21 +113,18 @@ def _integer(value: int) -> str:
             return name
         if 0 <= value < 1 << bits:
             return f"U{name}"
-    message = f"{value} is beyond integers of 256 bits"
-    raise NotSupportedError(message)
+    raise NotSupportedError(f"{value} is beyond integers of 256 bits")
 
 
 def _decimal(value: Decimal) -> str:
     _, digits, exponent = value.as_tuple()
     if not isinstance(exponent, int):
-        message = f"{value} is not a value of ClickHouse's decimals"
-        raise NotSupportedError(message)
+        raise NotSupportedError(f"{value} is not a value of ClickHouse's decimals")
     scale = max(0, -exponent)
     precision = max(len(digits) + max(0, exponent), scale, 1)
     most = 38 if precision <= 38 else 76  # noqa: PLR2004  digits of 128 and 256 bits
     if precision > most:
-        message = f"{value} has more digits than ClickHouse's decimals"
-        raise NotSupportedError(message)
+        raise NotSupportedError(f"{value} has more digits than ClickHouse's decimals")
     return f"Decimal({most}, {scale})"
 
 
@@ -139,8 +132,7 @@ def _array(values: Sequence[Any]) -> tuple[str, str]:
     found = [None if value is None else _typed(value) for value in values]
     kinds = {each[0] for each in found if each is not None}
     if len(kinds) > 1:
-        message = f"a list of {' and '.join(sorted(kinds))} cannot be a parameter of ClickHouse's"
-        raise NotSupportedError(message)
+        raise NotSupportedError(f"a list of {' and '.join(sorted(kinds))} cannot be a parameter of ClickHouse's")
     kind = kinds.pop() if kinds else "Nothing"
     plain = kind.startswith(("Int", "UInt", "Float", "Bool", "Array"))
     texts = ["NULL" if each is None else each[1] if plain else literal(each[1]) for each in found]
@@ -171,8 +163,7 @@ def column_type(field: pa.Field, *, nullable: bool = True) -> str:
     kind, name = _type_of(field), field.name
     is_nested = kind.startswith(("Array(", "Map(", "Tuple("))
     if kind == "":
-        message = f"{field.type} has no type in ClickHouse"
-        raise NotSupportedError(message, column=name)
+        raise NotSupportedError(f"{field.type} has no type in ClickHouse", column=name)
     return f"Nullable({kind})" if nullable and not is_nested else kind
 
 

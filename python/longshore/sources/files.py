@@ -34,23 +34,19 @@ class DatabaseFile:
         """Give what follows the scheme's ``://``; a file that is not there is for a write that ``creates``."""
         path, _, query = rest.partition("?")
         if "@" in path and not path.startswith("/"):
-            message = "the URL of a file has no user and no password"
-            raise InterfaceError(message, hint=_NO_USER)
+            raise InterfaceError("the URL of a file has no user and no password", hint=_NO_USER)
         settings = {**dict(parse_qsl(query, keep_blank_values=True)), **keywords}
         path = settings.pop("database", unquote(path.removeprefix("/"))) or IN_MEMORY
         access = settings.pop("read_only", "false").lower()
         if access not in {"0", "1", "false", "true"}:
-            message = f"read_only is true or false, not {access!r}"
-            raise InterfaceError(message)
+            raise InterfaceError(f"read_only is true or false, not {access!r}")
         if path == IN_MEMORY and creates:
-            message = f"the database is in memory: what is written would be gone when the call ends\nHint: {_KEEP}"
+            message = "the database is in memory: what is written would be gone when the call ends"
             raise InterfaceError(message, hint=_KEEP)
         if path != IN_MEMORY and not creates and not Path(path).exists():
-            message = f"there is no file {path!r}\nHint: {_MAKE}"
-            raise OperationalError(message, hint=_MAKE)
+            raise OperationalError(f"there is no file {path!r}", hint=_MAKE)
         if os.path.realpath(path) in _inherited:
-            message = f"the file {path!r} was open when this process was forked from another\nHint: {_FORKED}"
-            raise InterfaceError(message, hint=_FORKED)
+            raise InterfaceError(f"the file {path!r} was open when this process was forked from another", hint=_FORKED)
         return cls(path, access in {"1", "true"}, settings)
 
     def opened(self, connect: Callable[[], S], *, ending: str, other: str) -> S:
@@ -64,7 +60,7 @@ class DatabaseFile:
                 session = connect()
             except Exception as error:
                 if other in str(error):
-                    message = f"{self.path!r} is open in this process with other settings\nHint: {_OTHER}"
+                    message = f"{self.path!r} is open in this process with other settings"
                     raise InterfaceError(message, hint=_OTHER) from error
                 if ending not in str(error) or time.monotonic() > deadline:
                     raise

@@ -42,8 +42,7 @@ class TableLoader:
         self._rows = f"longshore_{secrets.token_hex(8)}"
         self._is_upsert = if_exists == "upsert"
         if self._is_upsert and dialect.upsert is None:
-            message = "this database has no statement for an upsert"
-            raise NotSupportedError(message)
+            raise NotSupportedError("this database has no statement for an upsert")
         self._owns = session.transaction == "none"
         self._has_savepoint = not self._owns and dialect.has_savepoints
         if self._owns:
@@ -81,8 +80,7 @@ class TableLoader:
     def _make(self, types: Mapping[str, str], *, replaces: bool) -> None:
         if self._catalogue(self._dialect.columns):
             if not replaces:
-                message = f"the table {self._name} is there already\nHint: {EXISTS}"
-                raise ProgrammingError(message, hint=EXISTS)
+                raise ProgrammingError(f"the table {self._name} is there already", hint=EXISTS)
             self._session.execute(f"DROP TABLE {self._target}")
         lines = []
         for name, kind in self._from:
@@ -103,21 +101,17 @@ class TableLoader:
             # Where letters count, a name is exact.
             described |= {str(name): (str(name), str(kind), *more) for name, kind, *more in found}
         if not described:
-            message = f"there is no table {self._name}\nHint: {_MISSING}"
-            raise ProgrammingError(message, hint=_MISSING)
+            raise ProgrammingError(f"there is no table {self._name}", hint=_MISSING)
         known = {name: described.get(name, described.get(name.lower())) for name, _ in self._from}
         unknown = [name for name, column in known.items() if column is None]
         if unknown:
             hint = f"it has {', '.join(str(name) for name, *_ in found)}"
-            message = f"the table {self._name} has no column {', '.join(map(repr, unknown))}\nHint: {hint}"
-            raise ProgrammingError(message, hint=hint)
+            raise ProgrammingError(f"the table {self._name} has no column {', '.join(map(repr, unknown))}", hint=hint)
         columns = [column for name, _ in self._from if (column := known[name])]
         if generated := [name for name, _, is_generated, _ in columns if is_generated]:
-            message = f"the table {self._name} generates {', '.join(generated)}: leave it out of the data"
-            raise ProgrammingError(message)
+            raise ProgrammingError(f"the table {self._name} generates {', '.join(generated)}: leave it out of the data")
         if len({name for name, *_ in columns}) < len(columns):
-            message = "the data has two columns that the table does not tell apart"
-            raise ProgrammingError(message)
+            raise ProgrammingError("the data has two columns that the table does not tell apart")
         self._needed = {name for name, _, _, nullable in columns if not nullable}
         return [(name, kind) for name, kind, *_ in columns]
 
@@ -126,7 +120,7 @@ class TableLoader:
         for number, name in self._catalogue(self._dialect.keys):
             keys[number].add(str(name).lower())
         if {name.lower() for name in self._key} not in keys.values():
-            message = f"the table {self._name} has no unique index on {', '.join(self._key)}\nHint: {_UNIQUE}"
+            message = f"the table {self._name} has no unique index on {', '.join(self._key)}"
             raise ProgrammingError(message, hint=_UNIQUE)
 
     def push(self, frame: object, before: int) -> None:
@@ -144,8 +138,7 @@ class TableLoader:
             return
         ((count,),) = self._session.rows(f"SELECT count(*) FROM {self._rows}")
         if stored != count:
-            message = f"of {count} rows the table took {stored}\nHint: {_LEFT_OUT}"
-            raise DataError(message, hint=_LEFT_OUT)
+            raise DataError(f"of {count} rows the table took {stored}", hint=_LEFT_OUT)
 
     def _cast(self, name: str, kind: str, native: str) -> str:
         """Give a staged column as the type of the table's."""

@@ -145,17 +145,17 @@ class Client:
     def lend(self) -> tuple[int, int, int, bool, bool]:
         """Tell what both can do, the thread, the status, whether it is for us alone, and that texts are all it has."""
         if self._driver.is_lent():
-            raise InterfaceError(f"the connection is busy\nHint: {_BUSY}", hint=_BUSY)
+            raise InterfaceError("the connection is busy", hint=_BUSY)
         try:
             version, _, _, thread = self._note_session()
         except self._driver.failure as error:
             code, _, text = self._driver.explained(error)
             if code == _OUT_OF_SYNC:
-                raise InterfaceError(f"the connection is busy\nHint: {_BUSY}", hint=_BUSY) from None
+                raise InterfaceError("the connection is busy", hint=_BUSY) from None
             raise _lost(text) from None
         if self._lender is None:
             if self._status & _AUTOCOMMIT:
-                raise InterfaceError(f"{_ALONE}\nHint: {_BEGUN}", hint=_BEGUN)
+                raise InterfaceError(_ALONE, hint=_BEGUN)
             self._status |= _IN_TRANSACTION
         self._driver.refuse(_refuse)
         self._is_lent = True
@@ -389,7 +389,7 @@ def _length(number: int) -> bytes:
 
 
 def _refuse(*_statement: object, **_arguments: object) -> None:
-    raise InterfaceError(f"a stream of Longshore's reads through the connection\nHint: {_BUSY}", hint=_BUSY)
+    raise InterfaceError("a stream of Longshore's reads through the connection", hint=_BUSY)
 
 
 def _lost(text: str) -> OperationalError:

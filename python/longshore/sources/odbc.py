@@ -88,15 +88,13 @@ _SQLITE_KINDS: dict[str, type[errors.Error]] = {
 def connect(rest: str, keywords: Mapping[str, str], **_: bool) -> "Session":
     """Connect; every setting but ``max_text_size`` and ``rounded_floats`` is the driver's."""
     if _SETTING.sub("", rest):
-        message = f"the settings are not key=value with semicolons between\nHint: {_FORM}"
-        raise errors.InterfaceError(message, hint=_FORM)
+        raise errors.InterfaceError("the settings are not key=value with semicolons between", hint=_FORM)
     names = {"user": "UID", "password": "PWD"}
     given = dict(_SETTING.findall(rest))
     given |= {names.get(name, name): _braced(value) for name, value in keywords.items()}
     most, rounded = given.pop("max_text_size", None), given.pop("rounded_floats", "false")
     if most is not None and not most.isdecimal():
-        message = f"max_text_size is a number of characters, not {most!r}"
-        raise errors.InterfaceError(message)
+        raise errors.InterfaceError(f"max_text_size is a number of characters, not {most!r}")
     may_round = flag(rounded, "rounded_floats")
     return Session(given, None if most is None else int(most), may_round=may_round)
 
@@ -149,8 +147,7 @@ class Cursor(Statement):
     def require(self, params: int) -> None:
         """Raise ``ProgrammingError`` where the prepared statement has another number of parameters."""
         if (places := self.places) != params:
-            message = f"the statement has {places} parameters, and params {params}"
-            raise errors.ProgrammingError(message)
+            raise errors.ProgrammingError(f"the statement has {places} parameters, and params {params}")
 
     def rows(self, most: int) -> Rows:
         """Give the rows, at most so many in a batch."""

@@ -88,14 +88,12 @@ def _setting(name: str, value: str) -> object:
         if kind == "bool":
             return {"true": True, "1": True, "false": False, "0": False}[value.lower()]
     except (KeyError, ValueError):
-        message = f"{name} is not {'true or false' if kind == 'bool' else 'a number'}"
-        raise errors.InterfaceError(message) from None
+        raise errors.InterfaceError(f"{name} is not {'true or false' if kind == 'bool' else 'a number'}") from None
     if kind != "str" and name not in {"access_token", "dsn"}:
         known = [each for each, kind in _SETTINGS.items() if kind in {"str", "int", "float", "bool"}]
         closest = difflib.get_close_matches(name, known, 1)
         hint = f"did you mean {closest[0]}?" if closest else "oracledb's documentation of connect() lists them"
-        message = f"{name!r} is not a setting of oracledb's"
-        raise errors.InterfaceError(message, hint=hint)
+        raise errors.InterfaceError(f"{name!r} is not a setting of oracledb's", hint=hint)
     return value
 
 
@@ -125,7 +123,7 @@ class Session(DriverSession):
         kind = _KINDS.get(getattr(error.args[0], "full_code", "") if error.args else "", kind)
         hint = _SID if "DPY-6001" in str(error) else None
         text = str(translated)
-        return kind(f"{text}" if hint else text, hint=hint)
+        return kind(text, hint=hint)
 
     @contextlib.contextmanager
     def translating(self) -> Iterator[None]:
@@ -137,7 +135,7 @@ class Session(DriverSession):
             if type(error).__module__ != "builtins":
                 raise
             hint = "a date of the years 1 to 9999, or TO_CHAR of it in the query"
-            raise errors.DataError(f"{error}", hint=hint) from None
+            raise errors.DataError(str(error), hint=hint) from None
 
     @property
     def catalogue(self) -> Mapping[str, str]:

@@ -143,7 +143,7 @@ def column(info: Any) -> Column:
         native = str(getattr(info.type_code, "name", info.type_code)).removeprefix("DB_TYPE_").lower()
         message = f"a column of {native} cannot be read"
         hint = "select its attributes or its text, or leave it out"
-        raise NotSupportedError(f"{message}", column=info.name, native_type=native, hint=hint)
+        raise NotSupportedError(message, column=info.name, native_type=native, hint=hint)
     return make(info)
 
 

@@ -77,8 +77,7 @@ class TableLoader:
         self._session, self._key, self._is_upsert = session, list(key), if_exists == "upsert"
         path = [folded(part) for part in (schema, table) if part is not None]
         if bad := [name for name in [*path, *pa.table(columns).column_names] if '"' in name or "\0" in name]:
-            message = f"the name {bad[0]!r} has a quote or a zero byte, which Oracle's names cannot"
-            raise ProgrammingError(message)
+            raise ProgrammingError(f"the name {bad[0]!r} has a quote or a zero byte, which Oracle's names cannot")
         self._name, self._target, self._into = ".".join(path), _quoted(*path), _quoted(*path)
         self._owns = session.transaction == "none"
         #: The statements that undo what is there before the rows, and those that make the rows the table's.
@@ -112,12 +111,10 @@ class TableLoader:
         self, schema: Any, path: Sequence[str], required: set[str], types: Mapping[str, str], *, replaces: bool
     ) -> None:
         if not self._owns:
-            message = "CREATE TABLE commits an open transaction in Oracle"
-            raise NotSupportedError(message, hint=_COMMIT)
+            raise NotSupportedError("CREATE TABLE commits an open transaction in Oracle", hint=_COMMIT)
         is_there = self._described(self._target) is not None
         if is_there and not replaces:
-            message = f"the table {self._name} is there already"
-            raise ProgrammingError(message, hint=_EXISTS)
+            raise ProgrammingError(f"the table {self._name} is there already", hint=_EXISTS)
         lines = [
             f"{_quoted(folded(field.name))} {types.get(field.name) or _new_type(field, field.name in self._key)}"
             f"{' NOT NULL' if field.name in required else ''}"
@@ -135,18 +132,15 @@ class TableLoader:
     def _begin(self, schema: Any, path: Sequence[str], if_exists: str) -> None:
         described = self._described(self._into)
         if described is None:
-            message = f"there is no table {self._name}"
-            raise ProgrammingError(message, hint=_MISSING)
+            raise ProgrammingError(f"there is no table {self._name}", hint=_MISSING)
         known = {info.name: info for info in described}
         found = {name: known.get(name, known.get(folded(name))) for name in schema.names}
         if unknown := [name for name, info in found.items() if info is None]:
             hint = f"it has {', '.join(known)}"
-            message = f"the table {self._name} has no column {', '.join(map(repr, unknown))}"
-            raise ProgrammingError(message, hint=hint)
+            raise ProgrammingError(f"the table {self._name} has no column {', '.join(map(repr, unknown))}", hint=hint)
         self._columns = [Target(field.name, field.type, found[field.name]) for field in schema]
         if len({each.info.name for each in self._columns}) < len(self._columns):
-            message = "the data has two columns that the table does not tell apart"
-            raise ProgrammingError(message)
+            raise ProgrammingError("the data has two columns that the table does not tell apart")
         if if_exists == "truncate":
             self._session.execute(f"DELETE FROM {self._target}")  # noqa: S608  names in quotes
         if self._is_upsert:
@@ -189,8 +183,7 @@ class TableLoader:
             values = table.column(at)
             if column.name in self._key and values.null_count:
                 row = pc.index(pc.is_null(values), value=True).as_py()
-                message = "NULL in a column of the key"
-                raise DataError(message, column=column.name, row=before + row)
+                raise DataError("NULL in a column of the key", column=column.name, row=before + row)
             arrays.append(column.bound(values, before))
         rows = pa.table(arrays, names=[str(at) for at in range(1, len(arrays) + 1)])
         cursor = self._session.opened()
@@ -485,5 +478,4 @@ def _new_type(field: Any, is_key: bool) -> str:  # noqa: C901, FBT001, PLR0911  
     if (types.is_list(kind) or types.is_fixed_size_list(kind)) and types.is_floating(kind.value_type):
         return "VECTOR"
     hint = f'name a type: types={{"{field.name}": ...}}, or leave the column out'
-    message = f"Oracle has no type for {kind}"
-    raise NotSupportedError(message, column=field.name, hint=hint)
+    raise NotSupportedError(f"Oracle has no type for {kind}", column=field.name, hint=hint)

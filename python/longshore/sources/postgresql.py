@@ -60,11 +60,11 @@ class ClientSession(DriverSession):
             raise errors.OperationalError("the connection is closed, or its server has gone", hint="connect again")
         for setting, (wanted, hint) in _SETTINGS.items():
             if self._setting(setting) not in {wanted, None}:
-                message = f"the session's {setting} is not {wanted}, in which text is read\nHint: {hint}"
+                message = f"the session's {setting} is not {wanted}, in which text is read"
                 raise errors.InterfaceError(message, hint=hint)
         self._types: dict[str, list[tuple[int, int]]] = {}
         if connection.autocommit and self._status() == "none":
-            message = f"the connection is in autocommit: each statement of ours would be for itself\nHint: {_BEGUN}"
+            message = "the connection is in autocommit: each statement of ours would be for itself"
             raise errors.InterfaceError(message, hint=_BEGUN)
         if lender is None:
             with self.translating():
@@ -122,7 +122,7 @@ class ClientSession(DriverSession):
         except errors.Error as error:
             if error.sqlstate != _HAS_SNAPSHOT:
                 raise
-            message = f"a listener's statement has run, so that several queries have no snapshot\nHint: {_LEVEL}"
+            message = "a listener's statement has run, so that several queries have no snapshot"
             raise errors.NotSupportedError(message, hint=_LEVEL) from None
 
     def _end(self, how: Literal["commit", "rollback"]) -> None:
@@ -225,7 +225,7 @@ class ClientSession(DriverSession):
     def load(self, **load: Any) -> TableLoader:
         """Begin to write."""
         if self.readers.get(self.connection):
-            raise errors.InterfaceError(f"{SHARED}\nHint: {APART}", hint=APART)
+            raise errors.InterfaceError(SHARED, hint=APART)
         return super().load(**load)
 
     # Rows into a temporary table.

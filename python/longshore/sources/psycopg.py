@@ -41,7 +41,7 @@ def address(connection: Any) -> tuple[dict[str, str] | None, str]:
     if not reason:
         return {"scheme": "postgresql", **settings}, ""
     if isinstance(connection, psycopg.AsyncConnection):
-        message = f"a connection for asyncio cannot be read through, and has to be, since {reason}\nHint: {_URL}"
+        message = f"a connection for asyncio cannot be read through, and has to be, since {reason}"
         raise errors.InterfaceError(message, hint=_URL)
     return None, reason
 

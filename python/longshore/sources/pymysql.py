@@ -48,11 +48,11 @@ class Client:
         result = connection._result
         is_reading = result is not None and (result.unbuffered_active or result.has_next)
         if is_reading or "_execute_command" in vars(connection):
-            raise InterfaceError(f"the pymysql connection is busy\nHint: {_BUSY}", hint=_BUSY)
+            raise InterfaceError("the pymysql connection is busy", hint=_BUSY)
         status = connection.server_status
         is_alone = status & SERVER_STATUS.SERVER_STATUS_AUTOCOMMIT and not status & SERVER_STATUS.SERVER_STATUS_IN_TRANS
         if self._lender is None and is_alone:
-            raise InterfaceError(f"{_ALONE}\nHint: {_BEGUN}", hint=_BEGUN)
+            raise InterfaceError(_ALONE, hint=_BEGUN)
         self._socket = connection._sock
         self._timeout = self._socket.gettimeout()
         self._socket.settimeout(_SLICE)
@@ -116,8 +116,7 @@ class Client:
 
 
 def _refuse(*_command: object) -> None:
-    message = f"a stream of Longshore's reads through the connection\nHint: {_BUSY}"
-    raise pymysql.ProgrammingError(message)
+    raise pymysql.ProgrammingError(f"a stream of Longshore's reads through the connection\nHint: {_BUSY}")
 
 
 def _lost(error: OSError) -> OperationalError:

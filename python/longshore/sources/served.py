@@ -82,16 +82,16 @@ class Guard:
         kind = statement.type.name
         words = [each.text.strip('"').replace('""', '"').lower() for each in tokens(statement.query)]
         if kind in {"PREPARE", "EXECUTE"}:
-            raise NotSupportedError(f"{kind} is not served\nHint: {_KNOWN}", hint=_KNOWN, sqlstate="42501")
+            raise NotSupportedError(f"{kind} is not served", hint=_KNOWN, sqlstate="42501")
         is_run = kind == "EXPLAIN" and "analyze" in words[:4] and not _CHANGING.isdisjoint(words)
         if kind not in self._types or is_run:
             if is_run or (self._reads and kind in _WRITING):
-                raise ProgrammingError(f"this user only reads\nHint: {_READS}", hint=_READS, sqlstate="25006")
+                raise ProgrammingError("this user only reads", hint=_READS, sqlstate="25006")
             name = kind.replace("_", " ")
-            raise ProgrammingError(f"{name} is not served\nHint: {_SERVED}", hint=_SERVED, sqlstate="42501")
+            raise ProgrammingError(f"{name} is not served", hint=_SERVED, sqlstate="42501")
         for word, after in zip(words, [*words[1:], ""], strict=True):
             if word in self._refused and (after == "(" or word.startswith(_COMMON_PREFIXES) or word in _REFUSED_NAMES):
-                message = f"{word} is not served: it would reach more than the tables\nHint: {_SERVED}"
+                message = f"{word} is not served: it would reach more than the tables"
                 raise ProgrammingError(message, hint=_SERVED, sqlstate="42501")
 
 
@@ -114,8 +114,7 @@ class _Guarded(duckdb.Session):
         """Describe a query; what is none leaves the transaction as it is."""
         statement, _ = self._checked(query, params)
         if getattr(statement, "type", None) is None or statement.type.name != "SELECT":
-            message = "the statement returns no rows, and was not run"
-            raise ProgrammingError(message)
+            raise ProgrammingError("the statement returns no rows, and was not run")
         return super().describe(query, params)
 
     def _schema(self, statement: Any, params: Any) -> Result | None:
@@ -133,8 +132,7 @@ class _Guarded(duckdb.Session):
             prepared.named_parameters, key=lambda name: (not name.isdigit(), int(name) if name.isdigit() else 0)
         )
         if not names:
-            message = "the statement has no parameters"
-            raise NotSupportedError(message)
+            raise NotSupportedError("the statement has no parameters")
         with self.running():
             self._follow()
             nulls = typed_nulls(self.connection, prepared.query, names)
@@ -217,8 +215,7 @@ class ServedStore:
 def database(path: str, options: Options) -> ServedDatabase:
     """Serve a DuckDB file."""
     if not Path(path).is_file():
-        message = f"there is no file {path!r}"
-        raise InterfaceError(message)
+        raise InterfaceError(f"there is no file {path!r}")
     with translate_errors():
         return ServedDatabase(engine().connect(path, config={**_SETTINGS, **_limits(options)}), only_reads=False)
 
@@ -228,8 +225,7 @@ def folder(path: Path, options: Options) -> ServedDatabase:
     tables = {file.stem: [file] for file in sorted(path.glob("*.parquet"))}
     tables |= {each.name: files for each in sorted(path.iterdir()) if (files := sorted(each.rglob("*.parquet")))}
     if not tables:
-        message = f"there is no Parquet file in {str(path)!r}"
-        raise InterfaceError(message)
+        raise InterfaceError(f"there is no Parquet file in {str(path)!r}")
     with translate_errors():
         root = engine().connect(":memory:", config={**_SETTINGS, **_limits(options)})
         for name, files in tables.items():

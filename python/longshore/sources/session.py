@@ -52,15 +52,14 @@ def hidden(text: str, settings: Mapping[str, str]) -> str:
 def settings(rest: str, *, form: str) -> dict[str, str]:
     """Give key=value with semicolons between, as ADBC and ODBC have it; a value with a semicolon stands in braces."""
     if _SETTING.sub("", rest):
-        message = f"the settings are not key=value with semicolons between\nHint: {form}"
-        raise errors.InterfaceError(message, hint=form)
+        raise errors.InterfaceError("the settings are not key=value with semicolons between", hint=form)
     return {name: braces or plain for name, braces, plain in _SETTING.findall(rest)}
 
 
 def only(statements: Sequence[Any]) -> Any:
     """Give the one statement of a query."""
     if len(statements) != 1:
-        message = "the query holds no statement" if not statements else f"more than one statement\nHint: {_ONE}"
+        message = "the query holds no statement" if not statements else "more than one statement"
         raise errors.ProgrammingError(message, hint=_ONE if statements else None)
     return statements[0]
 
@@ -128,8 +127,7 @@ class DriverSession:
     def _prepared(self, query: str, params: Any) -> tuple[Any, Any]:
         """Give a statement and its parameters as the driver takes them; what fails here has not run."""
         if isinstance(params, dict):
-            message = f"the driver binds parameters by place alone\nHint: {_PLACES}"
-            raise errors.NotSupportedError(message, hint=_PLACES)
+            raise errors.NotSupportedError("the driver binds parameters by place alone", hint=_PLACES)
         return only([] if NOTHING.fullmatch(query) else [query]), params
 
     def _run(self, statement: Any, params: Any) -> Any:
@@ -157,8 +155,7 @@ class DriverSession:
     def _statements(self, script: str) -> list[str]:
         """Give the statements of a script."""
         del script
-        message = "this source runs one statement at a time"
-        raise errors.NotSupportedError(message)
+        raise errors.NotSupportedError("this source runs one statement at a time")
 
     def _end(self, how: Literal["commit", "rollback"]) -> None:
         getattr(self.connection, how)()
@@ -176,8 +173,7 @@ class DriverSession:
 
     def _another(self) -> Any:
         """Give another connection to the same database, which is like new; without one a pool connects."""
-        message = "the driver's connection cannot be made like new"
-        raise errors.NotSupportedError(message)
+        raise errors.NotSupportedError("the driver's connection cannot be made like new")
 
     def _give_back(self) -> None:
         """Leave a connection of the caller's as it was."""
@@ -240,8 +236,7 @@ class DriverSession:
         """Run a query."""
         result = self._queried(query, params, rows)
         if result is None:
-            message = f"the statement returns no rows, and was run\nHint: {_ROWS}"
-            raise errors.ProgrammingError(message, hint=_ROWS)
+            raise errors.ProgrammingError("the statement returns no rows, and was run", hint=_ROWS)
         return result
 
     def describe(self, query: str, params: Any) -> Result:
@@ -250,8 +245,7 @@ class DriverSession:
         with self.running():
             result = self._schema(*prepared)
         if result is None:
-            message = "the statement's columns are known only once it has run"
-            raise errors.NotSupportedError(message)
+            raise errors.NotSupportedError("the statement's columns are known only once it has run")
         return result
 
     def parameters(self, statement: str, params: Any) -> Result:
@@ -260,8 +254,7 @@ class DriverSession:
         with self.running():
             schema = self._parameters(statement)
         if schema is None:
-            message = f"parameters cannot be described: {self.not_prepared}"
-            raise errors.NotSupportedError(message)
+            raise errors.NotSupportedError(f"parameters cannot be described: {self.not_prepared}")
         return schema.empty_table(), [], []
 
     def execute(self, query: str, params: Any = None) -> int | None:
@@ -295,7 +288,7 @@ class DriverSession:
     def _control(self, word: str, rest: str) -> None:
         """Begin or end the transaction by the driver's own way, which knows of it then."""
         if rest.strip("; \t\r\n"):
-            message = f"a transaction with options cannot be begun or ended by this driver\nHint: {_PLAIN}"
+            message = "a transaction with options cannot be begun or ended by this driver"
             raise errors.NotSupportedError(message, hint=_PLAIN)
         {"B": self.begin, "S": self.begin, "C": self.commit, "E": self.commit}.get(word, self.rollback)()
 
@@ -346,8 +339,7 @@ class DriverSession:
             self._end("rollback" if failed else "commit")
         self.transaction = "none"
         if failed:
-            message = "a statement of the transaction has failed: it was rolled back"
-            raise errors.OperationalError(message)
+            raise errors.OperationalError("a statement of the transaction has failed: it was rolled back")
 
     def _is_sound(self) -> bool:
         """Whether the transaction can be committed: DuckDB undoes one that was interrupted without a word."""

@@ -71,8 +71,7 @@ def address(value: object) -> tuple[Any, str]:
         return None, _OPEN
     options = (connection or engine).get_execution_options()
     if options.get("schema_translate_map"):
-        message = f"the schema_translate_map is not followed\nHint: {_NAME}, without the map"
-        raise InterfaceError(message, hint=f"{_NAME}, without the map")
+        raise InterfaceError("the schema_translate_map is not followed", hint=f"{_NAME}, without the map")
     level = getattr(engine.dialect, "_on_connect_isolation_level", None)
     if {level, *map(options.get, _OPTIONS)} - {None, False, _AUTOCOMMIT}:
         return None, "its transactions have an isolation level, or are read-only or deferrable"
@@ -95,8 +94,7 @@ def through(value: object, reason: str) -> Resolved:
     if engine.dialect.is_async or driver not in _DRIVERS:
         kind = "a connection for asyncio" if engine.dialect.is_async else f"a connection of {driver}"
         hint = _ENDED if reason == _OPEN else _URL
-        message = f"{kind} cannot be read through, and has to be, since {reason}\nHint: {hint}"
-        raise InterfaceError(message, hint=hint)
+        raise InterfaceError(f"{kind} cannot be read through, and has to be, since {reason}", hint=hint)
     if connection is not None:
         return _through_transaction(connection)
     return _through_pool(engine)
@@ -154,7 +152,7 @@ def _borrowed(engine: Engine, driver: Any) -> Any:
 
 
 def _refuse(message: str, hint: str = _CONNECTED) -> None:
-    raise InterfaceError(f"{message}\nHint: {hint}", hint=hint)
+    raise InterfaceError(message, hint=hint)
 
 
 def _not_in_autocommit(connection: Connection, driver: Any) -> None:

@@ -76,9 +76,9 @@ def connect(rest: str, keywords: Mapping[str, str], *, creates: bool) -> "Sessio
     timeout, past = _seconds(settings.pop("timeout", None)), _past(settings)
     if settings or file.path == IN_MEMORY:
         message = "a store has a path, and the settings read_only, timeout, version and at"
-        raise InterfaceError(f"{message}\nHint: {_FORM}", hint=_FORM)
+        raise InterfaceError(message, hint=_FORM)
     if past and creates:
-        raise NotSupportedError(f"an older version is only read\nHint: {_NEWEST}", hint=_NEWEST, sqlstate="25006")
+        raise NotSupportedError("an older version is only read", hint=_NEWEST, sqlstate="25006")
     is_read = file.is_read_only or bool(past)
     store = _core.Store.open(file.path, read_only=is_read, makes=creates, timeout=timeout)
     return file.opened(lambda: Session(store, past=past), ending="\0", other="\0")
@@ -90,7 +90,7 @@ def _seconds(text: str | None) -> float | None:
     except ValueError:
         number = -1
     if number is not None and not 0 <= number < math.inf:
-        raise InterfaceError(f"timeout is a number of seconds\nHint: {_FORM}", hint=_FORM)
+        raise InterfaceError("timeout is a number of seconds", hint=_FORM)
     return number
 
 
@@ -98,10 +98,10 @@ def _past(settings: dict[str, str]) -> Mapping[str, int]:
     """Take the version, or the time at which it was the newest, out of the settings."""
     version, at = settings.pop("version", None), settings.pop("at", None)
     if version is not None and at is not None:
-        raise InterfaceError("a version has a number or a time, not both\nHint: leave one out", hint="leave one out")
+        raise InterfaceError("a version has a number or a time, not both", hint="leave one out")
     if version is not None:
         if not _VERSION.fullmatch(version):
-            raise InterfaceError(f"version is a number from 0\nHint: {_FORM}", hint=_FORM)
+            raise InterfaceError("version is a number from 0", hint=_FORM)
         return {"version": int(version)}
     return {} if at is None else {"at": _microseconds(at)}
 
@@ -114,7 +114,7 @@ def _microseconds(text: str) -> int:
             if time.tzinfo is not None:
                 return (time - _EPOCH) // dt.timedelta(microseconds=1)
     hint = "store:///path?at=2026-01-31T12:00:00Z"
-    raise InterfaceError(f"at is a time with a time zone\nHint: {hint}", hint=hint)
+    raise InterfaceError("at is a time with a time zone", hint=hint)
 
 
 def scheme(_store: object) -> str:
@@ -221,8 +221,7 @@ class Session(duckdb.Session):
         is_pivot = kind == "MULTI" and _is_query(text)
         if changed is None and kind not in _READING and not is_pivot:
             hint = _VALUES if kind == "MULTI" else _STATEMENTS
-            message = f"a store does not run {_KINDS.get(kind, kind.replace('_', ' '))}\nHint: {hint}"
-            raise NotSupportedError(message, hint=hint)
+            raise NotSupportedError(f"a store does not run {_KINDS.get(kind, kind.replace('_', ' '))}", hint=hint)
         _refuse_unseen(text, kind)
         self._is_set |= kind in _CONFIGURING
         # The engine makes a type of the values that become columns.
@@ -409,8 +408,7 @@ class Session(duckdb.Session):
 
     def _savepoint(self, statement: re.Match[str]) -> None:
         if self._open is None:
-            message = "a savepoint is within a transaction, and none is open\nHint: BEGIN first"
-            raise ProgrammingError(message, hint="BEGIN first")
+            raise ProgrammingError("a savepoint is within a transaction, and none is open", hint="BEGIN first")
         name = fold_name(statement["name"])
         if statement["set"]:
             self._refuse_failed()
@@ -522,18 +520,17 @@ def _refuse_unseen(text: str, kind: str) -> None:
     """Refuse what would change the engine's own tables behind the store."""
     words = [each.word for each in tokens(text) if each.depth == 0]
     if kind == "SET" and not _SETTINGS.isdisjoint(words[:3]):
-        raise NotSupportedError(f"a store has one schema, and no collations\nHint: {_WITHOUT}", hint=_WITHOUT)
+        raise NotSupportedError("a store has one schema, and no collations", hint=_WITHOUT)
     is_run = kind in {"PRAGMA", "CALL"} or (kind == "EXPLAIN" and "analyze" in words[:4])
     if (is_run and not _CHANGING.isdisjoint(words)) or words[:2] == ["copy", "from"]:
-        raise NotSupportedError(f"a store does not run this statement\nHint: {_STATEMENTS}", hint=_STATEMENTS)
+        raise NotSupportedError("a store does not run this statement", hint=_STATEMENTS)
 
 
 def _refuse_savepoint(query: str) -> None:
     if _SAVEPOINT.fullmatch(query):
-        raise NotSupportedError(f"a savepoint is set over a connection\nHint: {_BLOCK}", hint=_BLOCK)
+        raise NotSupportedError("a savepoint is set over a connection", hint=_BLOCK)
 
 
 def _refuse_schema(names: tuple[str, ...]) -> None:
     if any(fold_name(name) not in {"main", "memory"} for name in names[:-1]):
-        message = f"a store has one schema, and {'.'.join(names)} names another\nHint: {_WITHOUT}"
-        raise ProgrammingError(message, hint=_WITHOUT)
+        raise ProgrammingError(f"a store has one schema, and {'.'.join(names)} names another", hint=_WITHOUT)

@@ -35,8 +35,7 @@ class StoreLoader(TableLoader):
         makes = if_exists in {"fail", "replace"}
         if makes:
             if table is not None and if_exists == "fail":
-                message = f"the table {self._name} is there already\nHint: {EXISTS}"
-                raise ProgrammingError(message, hint=EXISTS)
+                raise ProgrammingError(f"the table {self._name} is there already", hint=EXISTS)
             transaction.create(name, schema, self._key, None, table is not None)
             self._session.mirror.is_stale = True
             table = transaction.table(name)
@@ -56,8 +55,7 @@ class StoreLoader(TableLoader):
             return
         if found := first_null(frame, self._not_null):
             name, row = found
-            message = "NULL in a column that must have a value"
-            raise DataError(message, column=name, row=before + row)
+            raise DataError("NULL in a column that must have a value", column=name, row=before + row)
         with self._session.running():
             self._session.within(lambda transaction: self._add(transaction, frame))
 

@@ -81,8 +81,7 @@ def parts_of(rest: str, form: str) -> tuple[dict[str, str], str]:
         parts = urlsplit("//" + rest)
         port = parts.port
     except ValueError:
-        message = f"the URL is not one\nHint: {form}"
-        raise InterfaceError(message, hint=form) from None
+        raise InterfaceError("the URL is not one", hint=form) from None
     told = {
         "host": parts.hostname or "localhost",
         "port": str(port) if port else "",
@@ -99,8 +98,7 @@ def place_of(told: dict[str, str], *, plain: int, encrypted: int) -> Place:
     try:
         port, timeout = int(told.pop("port") or (encrypted if secure else plain)), float(seconds)
     except ValueError:
-        message = "port and connect_timeout are numbers"
-        raise InterfaceError(message) from None
+        raise InterfaceError("port and connect_timeout are numbers") from None
     context = ssl.create_default_context(cafile=authority) if secure else None
     return Place(told.pop("host"), port, context, timeout)
 
@@ -117,8 +115,7 @@ def is_open(connection: http.client.HTTPConnection | None) -> bool:
 def flag(value: str, name: str) -> bool:
     """Read a flag of a URL."""
     if value.lower() not in _FLAGS:
-        message = f"{name} is true or false"
-        raise InterfaceError(message)
+        raise InterfaceError(f"{name} is true or false")
     return _FLAGS[value.lower()]
 
 

@@ -78,8 +78,7 @@ class Session(DriverSession):
 
     def _prepared(self, query: str, params: Any) -> tuple[Any, Any]:
         if _NOTHING.fullmatch(query):
-            message = "the query holds no statement"
-            raise errors.ProgrammingError(message)
+            raise errors.ProgrammingError("the query holds no statement")
         return bound(query, params)
 
     def _run(self, statement: str, values: Any) -> "Cursor":
@@ -149,11 +148,9 @@ class Session(DriverSession):
     def load(self, **load: Any) -> TrinoLoader:
         """Begin to write."""
         if self.transaction != "none":
-            message = f"a write of Trino's cannot be part of a transaction\nHint: {_ALONE}"
-            raise errors.NotSupportedError(message, hint=_ALONE)
+            raise errors.NotSupportedError("a write of Trino's cannot be part of a transaction", hint=_ALONE)
         if load["if_exists"] == "upsert":
-            message = f"not every catalog of Trino's has a MERGE\nHint: {UPSERT}"
-            raise errors.NotSupportedError(message, hint=UPSERT)
+            raise errors.NotSupportedError("not every catalog of Trino's has a MERGE", hint=UPSERT)
         self.is_loading = True
         return TrinoLoader(self, TRINO, **load)
 
@@ -199,8 +196,7 @@ def bound(query: str, params: Any) -> tuple[str, list[str]]:
         if (name := found["name"]) is None or not isinstance(params, dict):
             return found[0]
         if name not in params:
-            message = f"there is no parameter :{name} in params"
-            raise errors.ProgrammingError(message)
+            raise errors.ProgrammingError(f"there is no parameter :{name} in params")
         names.append(name)
         return "?"
 
@@ -209,12 +205,10 @@ def bound(query: str, params: Any) -> tuple[str, list[str]]:
         values = list(params)
         count = sum(found[0] == "?" for found in _TOKEN.finditer(query))
         if count != len(values):
-            message = f"the statement has {count} parameters, and params {len(values)}"
-            raise errors.ProgrammingError(message)
+            raise errors.ProgrammingError(f"the statement has {count} parameters, and params {len(values)}")
     else:
         if unused := [name for name in params if name not in names]:
-            message = f"the statement has no parameter {', '.join(unused)}"
-            raise errors.ProgrammingError(message)
+            raise errors.ProgrammingError(f"the statement has no parameter {', '.join(unused)}")
         values = [params[name] for name in names]
     return text, [*map(_literal, values)]
 
@@ -224,8 +218,7 @@ def _literal(value: Any) -> str:
         return "NULL"
     write = _LITERALS.get(type(value))
     if write is None:
-        message = f"a {type(value).__name__} cannot be a parameter of Trino's"
-        raise errors.NotSupportedError(message)
+        raise errors.NotSupportedError(f"a {type(value).__name__} cannot be a parameter of Trino's")
     return write(value)
 
 
@@ -241,8 +234,7 @@ def _integer(value: int) -> str:
 def _decimal(value: Decimal) -> str:
     text = f"{value:f}"
     if not value.is_finite() or sum(letter.isdigit() for letter in text) > 38:  # noqa: PLR2004  Trino's digits
-        message = f"{value} has more digits than Trino's decimals, which have 38"
-        raise errors.NotSupportedError(message)
+        raise errors.NotSupportedError(f"{value} has more digits than Trino's decimals, which have 38")
     return f"DECIMAL '{text}'"
 
 
@@ -263,8 +255,7 @@ def _timestamp(value: dt.datetime) -> str:
 
 def _span(value: dt.timedelta) -> str:
     if value.microseconds % 1000:
-        message = f"{value} has microseconds, and Trino's intervals milliseconds"
-        raise errors.NotSupportedError(message)
+        raise errors.NotSupportedError(f"{value} has microseconds, and Trino's intervals milliseconds")
     milliseconds = value // dt.timedelta(milliseconds=1)
     sign = "-" if milliseconds < 0 else ""
     seconds, rest = divmod(abs(milliseconds), 1000)

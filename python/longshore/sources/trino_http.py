@@ -66,9 +66,9 @@ class Address:
         place = place_of(told, plain=8080, encrypted=443)
         password, token = told.pop("password"), told.pop("access_token", "")
         if not told["user"]:
-            raise InterfaceError(f"Trino needs a user\nHint: {_FORM}", hint=_FORM)
+            raise InterfaceError("Trino needs a user", hint=_FORM)
         if (password or token) and place.context is None:
-            raise InterfaceError(f"a secret does not go without encryption\nHint: {_PLAIN}", hint=_PLAIN)
+            raise InterfaceError("a secret does not go without encryption", hint=_PLAIN)
         headers = {
             "X-Trino-User": told["user"],
             "X-Trino-Source": told.pop("source", f"longshore {__version__}"),
@@ -283,8 +283,7 @@ class Connection:
                 response = place.getresponse()
                 body = response.read()
         if response.status != http.client.OK:
-            message = f"a segment of the result cannot be read: HTTP status {response.status}"
-            raise TrinoError(message)
+            raise TrinoError(f"a segment of the result cannot be read: HTTP status {response.status}")
         return body
 
     def _acknowledge(self, uri: str) -> None:

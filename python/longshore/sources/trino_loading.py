@@ -42,11 +42,9 @@ class TrinoLoader(TableLoader):
         self._from = [(field.name, each.kind) for field, each in zip(schema, self._writers, strict=True)]
         self._is_there = bool(self._catalogue(self._dialect.columns))
         if if_exists == "fail" and self._is_there:
-            message = f"the table {self._name} is there already\nHint: {EXISTS}"
-            raise ProgrammingError(message, hint=EXISTS)
+            raise ProgrammingError(f"the table {self._name} is there already", hint=EXISTS)
         if self._key:
-            message = "Trino's tables have no keys: leave out key"
-            raise NotSupportedError(message)
+            raise NotSupportedError("Trino's tables have no keys: leave out key")
         self._needed = set()
         self._to = (
             [(name, types.get(name) or kind) for name, kind in self._from]
@@ -80,8 +78,7 @@ class TrinoLoader(TableLoader):
                 self._check_rows(rows, tests, cells, before)
             stored = self._session.execute(f"INSERT INTO {self._hidden} SELECT {casts} FROM {rows}")
             if stored != count:
-                message = f"of {count} rows the table took {stored}"
-                raise DataError(message)
+                raise DataError(f"of {count} rows the table took {stored}")
             before += count
             cells = [each[count:] for each in cells]
 
@@ -204,8 +201,7 @@ def writer_of(field: pa.Field) -> Writer:
         return writer_of(field.with_type(kind.value_type)).after(pc.run_end_decode)
     writer = next((make(field) for is_one, make in _WRITERS if is_one(kind)), None)
     if writer is None:
-        message = f"{kind} has no type in Trino"
-        raise NotSupportedError(message, column=field.name)
+        raise NotSupportedError(f"{kind} has no type in Trino", column=field.name)
     return writer
 
 
@@ -232,8 +228,7 @@ def _number(value: float) -> str:
 def _decimal(field: pa.Field) -> Writer:
     kind = field.type
     if kind.precision > 38:  # noqa: PLR2004  Trino's digits
-        message = f"{kind} has more digits than Trino's decimals, which have 38"
-        raise NotSupportedError(message, column=field.name)
+        raise NotSupportedError(f"{kind} has more digits than Trino's decimals, which have 38", column=field.name)
     return _cast(f"decimal({kind.precision},{kind.scale})", _by(lambda value: f"{value:f}"))
 
 

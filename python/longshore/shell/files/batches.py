@@ -127,7 +127,7 @@ def _write_parquet(batches: Iterator[pa.RecordBatch], schema: pa.Schema, file: A
     try:
         writer = pq.ParquetWriter(file, schema, compression="zstd")
     except pa.ArrowNotImplementedError as error:
-        message = f"a parquet file cannot hold one of the columns: {error}\nHint: write an arrow file"
+        message = f"a parquet file cannot hold one of the columns: {error}"
         raise NotSupportedError(message, hint="write an arrow file") from error
     # Not in a with statement, which would write the footer after an exception as well.
     for batch in batches:

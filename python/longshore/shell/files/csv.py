@@ -78,8 +78,7 @@ def _heading(source: Source, delimiter: str) -> list[str]:
         raise DataError("the csv file has no heading: its first line names the columns")
     for name in names:
         if names.count(name) > 1:
-            message = f'two columns of the csv file are called "{name}"'
-            raise DataError(message, column=name)
+            raise DataError(f'two columns of the csv file are called "{name}"', column=name)
     if len(names) == 1:
         _warn_of_other_delimiters(source, names[0], delimiter)
     return names

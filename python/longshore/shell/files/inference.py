@@ -183,7 +183,7 @@ def _check(field: pa.Field, one: pa.Array, row: int) -> None:
         _cast_texts(one, field.type)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as error:
         hint = f'give --schema "{field.name}=string", or a type that holds it'
-        message = f'column "{field.name}", row {row}: {one[0].as_py()!r} is not a {field.type}\nHint: {hint}'
+        message = f'column "{field.name}", row {row}: {one[0].as_py()!r} is not a {field.type}'
         raise DataError(message, column=field.name, row=row, hint=hint) from error
 
 

@@ -35,7 +35,7 @@ def locating_value(column: str, first: int) -> Iterator[None]:
         yield
     except UnrepresentableError as fault:
         row = first + fault.index
-        message = f'column "{column}", row {row}: {fault.problem}\nHint: {fault.hint}'
+        message = f'column "{column}", row {row}: {fault.problem}'
         raise DataError(message, column=column, row=row, hint=fault.hint) from fault
 
 
@@ -78,7 +78,7 @@ def to_text(field: pa.Field, array: pa.Array) -> pa.Array:
 def no_text_form(field: pa.Field) -> NotSupportedError:
     """Make the error for a type that has no form as text."""
     hint = f'cast it in the query, give --schema "{field.name}=string", or write a parquet or arrow file'
-    message = f'column "{field.name}" is {field.type}, which has no text here\nHint: {hint}'
+    message = f'column "{field.name}" is {field.type}, which has no text here'
     return NotSupportedError(message, column=field.name, hint=hint)
 
 
@@ -219,7 +219,7 @@ def object_keys(names: list[str]) -> list[str]:
     for name in names:
         if names.count(name) > 1:
             hint = "give each column a name of its own: SELECT a AS one, b AS two"
-            message = f'two columns are called "{name}", which JSON cannot tell apart\nHint: {hint}'
+            message = f'two columns are called "{name}", which JSON cannot tell apart'
             raise NotSupportedError(message, column=name, hint=hint)
     return [f"{',' if number else ''}{json.dumps(name, ensure_ascii=False)}:" for number, name in enumerate(names)]
 
@@ -366,7 +366,7 @@ def _check_class(name: str, values: list[Any], classes: dict[str, ValueClass], f
         if value is not None and one is not expected:
             row = first + index
             hint = "write all values of a column alike"
-            message = f'column "{name}", row {row}: a {one.value} after a {expected.value}\nHint: {hint}'
+            message = f'column "{name}", row {row}: a {one.value} after a {expected.value}'
             raise DataError(message, column=name, row=row, hint=hint)
 
 
