@@ -20,6 +20,7 @@ WORDS = {
     r"misread\w*": "unrepresentable, refused",
     r"swift\w*": "staging table",
     r"beside": "staging table; next to",
+    r"lenders?": "owner of a lease",
     # "there is no server" is plain English; "is no longer", too.
     r"(?<!there )is no (?!longer\b|more\b)": "is not a ..., cannot be ..., because ...",
 }
@@ -43,7 +44,8 @@ QUESTION = re.compile(r'\s*(?P<mark>//[/!]|#:|"""|r""") ?What\b')
 
 
 #: A function of the package or of a crate that a participle names: a verb says what it does, a noun what it gives.
-PARTICIPLE = re.compile(r"\b(?:fn|def) _?(?:given|told|made|found|begun|kept|taken|chosen|lent)\b")
+PARTICIPLES = "given|told|made|found|begun|kept|taken|chosen|lent|borrowed|driven|withheld"
+PARTICIPLE = re.compile(rf"\b(?:fn|def) _?(?:{PARTICIPLES})\b")
 
 
 def begins_with_what(line: str, before: str) -> bool:

@@ -206,7 +206,7 @@ def partition(query: object, on: str | None, number: Number | None, range_: Sequ
     return {**UNSPLIT, "most": min(_MOST, _cores()), "on": on, "range": ends}
 
 
-def unasked() -> Partition:
+def automatic() -> Partition:
     """Give the split of a whole result for which no one asked: a source whose readers burden no one may take it."""
     return {**UNSPLIT, "most": min(_MOST, _cores()), "unasked": True}
 

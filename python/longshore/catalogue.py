@@ -25,7 +25,7 @@ _KIND = (
 
 def current_place(connection: "Connection") -> tuple[str | None, str | None]:
     """Give the catalog and the schema that the session is in; raises ``NotSupportedError`` where they are not known."""
-    with aside(connection):
+    with separate_cursor(connection):
         info = connection.info()
     return info["current_catalog"], info["current_schema"]
 
@@ -34,13 +34,12 @@ def calling(connection: "Connection", procedure: str, parameters: Iterable[str])
     """Give the statement that calls a procedure, with named parameters."""
     scheme = _scheme(connection)
     if scheme not in _CALLS:
-        hint = "run the statements themselves"
-        raise NotSupportedError(f"{scheme} has no stored procedures", hint=hint)
+        raise NotSupportedError(f"{scheme} has no stored procedures", hint="run the statements themselves")
     schema, name = table_name(procedure)
     quoted = _quoted(schema, name, _CALLS[scheme])
     places = ", ".join(f":{parameter}" for parameter in parameters)
     if scheme in _POSTGRESQL:
-        with aside(connection) as cursor:
+        with separate_cursor(connection) as cursor:
             kinds = cursor.execute(_KIND, {"schema": schema, "name": name}).fetchall()
         if ("f",) in kinds:
             return f"SELECT * FROM {quoted}({places})"  # noqa: S608  the name is in quotes
@@ -50,13 +49,13 @@ def calling(connection: "Connection", procedure: str, parameters: Iterable[str])
 def has_table(connection: "Connection", table: str | tuple[str, str]) -> bool:
     """Whether a statement finds a table or view by this name."""
     schema, name = table_name(table)
-    with aside(connection):
+    with separate_cursor(connection):
         return _core.has_table(*_asking(connection), schema, name)
 
 
 def temporary_schema(connection: "Connection") -> str:
     """Give the schema of the session's temporary tables; raises ``NotSupportedError`` where rows make none."""
-    with aside(connection):
+    with separate_cursor(connection):
         return _core.temporary_schema(*_asking(connection))
 
 
@@ -66,7 +65,7 @@ def _asking(connection: "Connection") -> tuple[_core.Connection, dict[str, Any]]
 
 
 @contextlib.contextmanager
-def aside(connection: "Connection") -> "Iterator[Cursor]":
+def separate_cursor(connection: "Connection") -> "Iterator[Cursor]":
     """Give a cursor for a question, after which no transaction is open where none was."""
     was_open = connection.in_transaction
     try:

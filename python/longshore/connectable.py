@@ -77,7 +77,7 @@ def source(conn: object, *, creates: bool = False) -> Source:
         return conn._free()  # noqa: SLF001  what a session keeps for the verbs
     if isinstance(conn, Sessions):
         return conn._core  # noqa: SLF001  likewise
-    conn, lender, is_open = sources.resolved(conn)
+    conn, owner, is_open = sources.resolved(conn)
     if isinstance(conn, Session):
         return conn._free()  # noqa: SLF001  behind an engine of SQLAlchemy's
     if not sources.is_adopted(conn):
@@ -85,8 +85,8 @@ def source(conn: object, *, creates: bool = False) -> Source:
     if sources.scheme(conn) == "sqlite":
         if is_open:
             sqlite3.begin(conn)
-        return _core.SqliteConnection(conn if lender is None else sqlite3.PooledConnection(conn, lender))
-    adopted = sources.adopt(conn, lender)
+        return _core.SqliteConnection(conn if owner is None else sqlite3.PooledConnection(conn, owner))
+    adopted = sources.adopt(conn, owner)
     return (_core.MySqlConnection if sources.scheme(conn) == "mysql" else _core.ArrowConnection)(adopted)
 
 

@@ -9,7 +9,7 @@ from weakref import ref
 
 from longshore import _core, errors
 from longshore.arguments import bound, exact_name, is_list_of_texts, seconds, table_name, without_clauses
-from longshore.catalogue import aside, current_place
+from longshore.catalogue import current_place, separate_cursor
 from longshore.errors import InterfaceError, NotSupportedError
 from longshore.foreign import CONNECT, refusing
 from longshore.frames import pyarrow_if_installed
@@ -153,7 +153,7 @@ class Connection(Session):
         column_name_filter: str | None = None,
     ) -> "pa.RecordBatchReader":
         """List what ``objects`` lists; no transaction is open afterwards where none was."""
-        with aside(self):
+        with separate_cursor(self):
             listed = self.objects(
                 depth="schemas" if depth == "db_schemas" else depth,
                 catalog=catalog_filter,
@@ -173,7 +173,7 @@ class Connection(Session):
         approximate: bool = True,
     ) -> "pa.RecordBatchReader":
         """Tell what ``statistics`` tells, likewise."""
-        with aside(self):
+        with separate_cursor(self):
             told = self.statistics(
                 catalog=catalog_filter, schema=db_schema_filter, table=table_name_filter, approximate=approximate
             )
@@ -181,12 +181,12 @@ class Connection(Session):
 
     def adbc_get_table_types(self) -> list[str]:
         """Give the words of ``table_types``, likewise."""
-        with aside(self):
+        with separate_cursor(self):
             return self.table_types()
 
     def adbc_get_info(self) -> dict[str | int, Any]:
         """Tell the names and versions of the database and of Longshore."""
-        with aside(self):
+        with separate_cursor(self):
             info = self.info()
         vendor: dict[str | int, Any] = {key: info[key] for key in ("vendor_name", "vendor_version")}
         return {**vendor, "driver_name": "Longshore", "driver_version": _core.__version__}

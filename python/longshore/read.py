@@ -12,12 +12,12 @@ from longshore.arguments import (
     Partition,
     Query,
     Shared,
+    automatic,
     bound,
     is_list_of_texts,
     partition,
     seconds,
     statements,
-    unasked,
     wanted,
     without_clauses,
 )
@@ -154,7 +154,7 @@ def read_sql(
     if chosen.ordered and return_type == "arrow_stream":
         split = None
     if split is None and partition_num is None and frame is not None:
-        split = unasked()
+        split = automatic()
     types = wanted(schema)
     with contextlib.ExitStack() as stack:
         report = reporter(progress)

@@ -16,7 +16,7 @@ from longshore.foreign import refusing
 from longshore.options import Options
 from longshore.read import frame_for, policy, whole
 from longshore.stream import Stream
-from longshore.texts import display, name_text, path_text, statement_text
+from longshore.texts import display, name_text, path_text, quoted, statement_text
 from longshore.write import write_sql
 
 if TYPE_CHECKING:
@@ -267,9 +267,9 @@ class Store:
             table = transaction.table(name)
             is_told = chosen.uuid == "text" or (table is not None and _is_computed(table))
             if where is not None or is_told:
-                listed = "*" if columns is None else ", ".join(map(_quoted, columns))
+                listed = "*" if columns is None else ", ".join(map(quoted, columns))
                 condition = "" if where is None else f" WHERE (\n{where}\n)"
-                query = f"SELECT {listed} FROM {_quoted(name)}{condition}"  # noqa: S608  with the caller's own condition
+                query = f"SELECT {listed} FROM {quoted(name)}{condition}"  # noqa: S608  with the caller's own condition
                 return self._run(
                     query,
                     params,
@@ -512,7 +512,7 @@ class Store:
             return Rows(name, schema_of((table or transaction.scan(name)).schema), rows)
 
         def stream(clause: str = "") -> Stream:
-            query = f"SELECT * FROM {_quoted(name)}{clause}"  # noqa: S608  the name is quoted
+            query = f"SELECT * FROM {quoted(name)}{clause}"  # noqa: S608  the name is quoted
             rows: Stream = self._run(
                 query,
                 None,
@@ -554,10 +554,6 @@ class Store:
 
 def _is_computed(table: "_core.StoreTable") -> bool:
     return "GENERATED ALWAYS" in (table.definition or "").upper()
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
 
 
 def _version(version: object) -> int | None:

@@ -110,3 +110,8 @@ def _shortened(text: str) -> str:
     if _HIDDEN.search(text):
         return "a text with a password"
     return repr(text) if len(text) <= _CHARACTERS else f"{text[:_CHARACTERS]!r}..."
+
+
+def quoted(name: str) -> str:
+    """Give a name in quotes, as the SQL standard has them."""
+    return '"' + name.replace('"', '""') + '"'

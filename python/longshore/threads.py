@@ -120,7 +120,7 @@ async def on_a_thread(work: Callable[[], T], cancel: Callable[[], None]) -> T:
     try:
         await asyncio.shield(ended)
     except asyncio.CancelledError:
-        await _stubbornly(ended, cancel)
+        await _cancel_until_ended(ended, cancel)
         raise
     except BaseException:
         # The coroutine is thrown away unfinished.
@@ -140,7 +140,7 @@ def _outcome(work: Callable[[], T]) -> concurrent.futures.Future[T]:
     return outcome
 
 
-async def _stubbornly(ended: "asyncio.Future[None]", cancel: Callable[[], None]) -> None:
+async def _cancel_until_ended(ended: "asyncio.Future[None]", cancel: Callable[[], None]) -> None:
     """Wait for the end, however often the task is cancelled meanwhile; what begins late is cancelled, too."""
     import asyncio
 

@@ -100,7 +100,7 @@ def test_an_option_file(name: str, own: Mysqld, tmp_path: Path) -> None:
     own.sql("DROP USER filed")
 
 
-def test_nothing_is_read_unasked(own: Mysqld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_read_that_no_one_asked_for(own: Mysqld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / ".my.cnf").write_text("[client]\nuser = stranger\npassword = hidden\n")
     monkeypatch.setenv("HOME", str(tmp_path))
     assert who(own.url()) == "root"

@@ -87,11 +87,6 @@ class PostgreSQL(Server, Endpoint):
             self.stop()
         super().close()
 
-    def reload(self) -> None:
-        """Have changed `hba` lines and `config` settings read."""
-        self._prepare()
-        os.kill(self.pid, signal.SIGHUP)
-
     def _prepare(self) -> None:
         if not (self.data / "PG_VERSION").exists():
             self._initdb()

@@ -237,7 +237,7 @@ def test_what_is_no_plain_scan_is_read_serially(query: str, make: Make) -> None:
     assert table.equals(read(url, query, partition_num=1))
 
 
-def test_an_error_in_unasked_parts_names_the_row_of_the_whole(make: Make) -> None:
+def test_an_error_in_automatic_parts_names_the_row_of_the_whole(make: Make) -> None:
     url = large(make, f"UPDATE t SET n = 'x' WHERE id >= {LARGE - 5} OR id = 7001")
     for number in (1, None):
         with pytest.raises(longshore.DataError, match='"x" is not a number') as error:

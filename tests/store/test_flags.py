@@ -9,10 +9,10 @@ import pytest
 
 import longshore
 from longshore.duckdb.remote.store import StoreSource
-from longshore.duckdb.statements import quoted
 from longshore.frames.pushdown import Pushdown
 from longshore.frames.stored import numbered_flags, without_nulls
 from longshore.options import Options
+from longshore.texts import quoted
 
 SCHEMA = pa.schema([("flag", pa.string()), ("status", pa.string()), ("name", pa.string()), ("n", pa.int32())])
 #: Each part has its texts in another order.

@@ -14,7 +14,6 @@ import pyarrow.dataset
 import pytest
 
 import longshore
-from longshore.frames.pandas import batches
 
 pytestmark = pytest.mark.packages
 
@@ -174,14 +173,6 @@ def test_a_lazy_frame_that_polars_cannot_compute_is_an_error_of_this_librarys(
 def test_what_is_no_data_is_refused(url: str, harbour: str, data: Any) -> None:
     with pytest.raises(longshore.InterfaceError):
         longshore.write_sql(data, f"{harbour}.t", url)
-
-
-def test_a_frame_that_lies_as_in_arrow_comes_in_few_slices() -> None:
-    frame = pd.DataFrame({"n": np.zeros(1 << 18, "int8"), "day": np.zeros(1 << 18, "datetime64[s]")})
-    slices = [batch.num_rows for batch in batches(frame, index=False, options=longshore.Options())]
-    assert slices == [1 << 18]
-    objects = batches(frame.assign(o=None), index=False, options=longshore.Options())
-    assert [batch.num_rows for batch in objects] == [1 << 17, 1 << 17]
 
 
 def test_what_is_missing_in_pandas_is_null(url: str, harbour: str) -> None:

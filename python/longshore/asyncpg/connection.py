@@ -11,8 +11,8 @@ from asyncpg import connection as theirs
 from longshore import _core, frames
 from longshore.asyncpg.cursor import CursorFactory
 from longshore.asyncpg.dtypes import DTypeError, Query, Result, plain, with_dtype
-from longshore.asyncpg.fetching import Exchange, FrameTerms, Plan, Terms, fetch, memory_told, plan, release
-from longshore.asyncpg.giving import GivesFrames, of
+from longshore.asyncpg.fetching import Exchange, FrameTerms, Plan, Terms, fetch, memory_errors, plan, release
+from longshore.asyncpg.frame_fetching import FrameFetching, of
 from longshore.asyncpg.port import Port
 from longshore.asyncpg.prepared_stmt import PreparedStatement
 from longshore.threads import on_a_thread
@@ -26,7 +26,7 @@ _PLANS = 256
 _UNLOGGED = contextlib.nullcontext()
 
 
-class Connection(GivesFrames, asyncpg.Connection):
+class Connection(FrameFetching, asyncpg.Connection):
     """A connection of asyncpg's; ``fetch`` of a query from ``set_query_dtype`` gives arrays."""
 
     __slots__ = ("_knowledge", "_plans", "_port")
@@ -96,7 +96,7 @@ class Connection(GivesFrames, asyncpg.Connection):
         return super()._execute(plain(query), args, limit, timeout, **options)
 
     async def _do_execute(self, *arguments: Any, **options: Any) -> Any:
-        with memory_told():
+        with memory_errors():
             return await super()._do_execute(*arguments, **options)
 
     async def _fetch_arrays(self, query: Query, args: Any, timeout: float | None, options: dict[str, Any]) -> Result:

@@ -9,7 +9,7 @@ from asyncpg import cursor as theirs
 
 from longshore.asyncpg.dtypes import Query, plain, result, with_dtype
 from longshore.asyncpg.fetching import fetch
-from longshore.asyncpg.giving import guarded
+from longshore.asyncpg.frame_fetching import guarded
 
 __all__ = ["Cursor", "CursorFactory"]
 

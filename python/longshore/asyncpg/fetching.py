@@ -131,7 +131,7 @@ def _foreign_text(layout: Layout, column: int) -> DTypeError:
 
 
 @contextlib.contextmanager
-def memory_told() -> Iterator[None]:
+def memory_errors() -> Iterator[None]:
     """Raise ``MemoryLimitError`` where asyncpg says no more than that the connection was closed."""
     try:
         yield
@@ -326,7 +326,7 @@ class Exchange:
     async def _orderly(self) -> AsyncIterator[None]:
         """Leave the connection usable whatever happens."""
         try:
-            with memory_told():
+            with memory_errors():
                 yield
         except BaseException as error:
             if isinstance(error, OperationalError) and error.sqlstate == _VIOLATION:
@@ -345,22 +345,22 @@ class Exchange:
         The server keeps the tables locked from then on until the statement has run: no one alters them in between.
         """
         forms = getattr(self._connection.get_settings(), "integer_datetimes", None) == "on"
-        inquiry = _core.Inquiry(statement=text, knowledge=self._connection._knowledge, binary_forms=forms, **terms)
+        lookup = _core.Inquiry(statement=text, knowledge=self._connection._knowledge, binary_forms=forms, **terms)
         columns: list[int] = []
         for _ in range(_TRIES):
-            inquiry.describe(await self.prepare(text, columns, self._in_binary))
-            asked = await self.answer(inquiry)
-            wanted = [self._in_binary if binary else self._as_text for binary in inquiry.binary()]
+            lookup.describe(await self.prepare(text, columns, self._in_binary))
+            asked = await self.answer(lookup)
+            wanted = [self._in_binary if binary else self._as_text for binary in lookup.binary()]
             if not asked and (columns or [self._in_binary] * len(wanted)) == wanted:
-                return inquiry.arrival()
+                return lookup.arrival()
             columns = wanted
         message = "the types of the statement's columns change all the time"
         raise OperationalError(message, hint="run the query again when no one alters its tables")
 
-    async def answer(self, inquiry: _core.Inquiry) -> bool:
+    async def answer(self, lookup: _core.Inquiry) -> bool:
         """Run what the core asks for; tell whether that was anything."""
         asked = False
-        while (question := inquiry.question()) is not None:
+        while (question := lookup.question()) is not None:
             asked = True
             answers = _core.Answers()
             try:
@@ -369,9 +369,9 @@ class Exchange:
             except asyncpg.PostgresError as error:
                 if (error.sqlstate or "")[:2] in _PASSING:
                     raise
-                inquiry.give_up()
+                lookup.give_up()
             else:
-                inquiry.answer(answers)
+                lookup.answer(answers)
         return asked
 
     async def prepare(self, text: str, columns: list[int], otherwise: int) -> bytes | None:

@@ -9,7 +9,7 @@ from asyncpg import pool as theirs
 
 from longshore.asyncpg.connection import Connection
 from longshore.asyncpg.fetching import FrameTerms, Terms
-from longshore.asyncpg.giving import GivesFrames, of
+from longshore.asyncpg.frame_fetching import FrameFetching, of
 
 __all__ = ["Pool", "create_pool"]
 
@@ -17,7 +17,7 @@ __all__ = ["Pool", "create_pool"]
 _SIGNATURE = inspect.signature(theirs.create_pool)
 
 
-class Pool(GivesFrames, theirs.Pool):
+class Pool(FrameFetching, theirs.Pool):
     """A pool of asyncpg's."""
 
     __slots__ = ()

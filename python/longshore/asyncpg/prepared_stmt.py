@@ -10,7 +10,7 @@ from asyncpg import prepared_stmt as theirs
 from longshore.asyncpg.cursor import CursorFactory
 from longshore.asyncpg.dtypes import Query, plain
 from longshore.asyncpg.fetching import FrameTerms, Terms, fetch
-from longshore.asyncpg.giving import ForBatches, ForFrames, ForPandas, GivesFrames, guarded
+from longshore.asyncpg.frame_fetching import ForBatches, ForFrames, ForPandas, FrameFetching, guarded
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["PreparedStatement"]
 
 
-class _Frames(GivesFrames):
+class _Frames(FrameFetching):
     """The frames of a statement's query, which let the statement know the status."""
 
     __slots__ = ("_statement",)

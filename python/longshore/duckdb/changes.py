@@ -4,10 +4,11 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from longshore.duckdb.mirror import Column, Mirror, Table, shadow
-from longshore.duckdb.statements import POSITION, ROWS, TARGET, Change, quoted
+from longshore.duckdb.statements import POSITION, ROWS, TARGET, Change
 from longshore.errors import NotSupportedError, ProgrammingError
 from longshore.frames.pushdown import fold_name
 from longshore.frames.stored import exact, schema_of
+from longshore.texts import quoted
 
 if TYPE_CHECKING:
     from longshore._core import StoreTransaction
@@ -182,8 +183,7 @@ _INSTEAD = {
 
 def _drop(mirror: Mirror, transaction: "StoreTransaction", statement: Change, values: Any) -> Answer:
     if statement.kind != "table":
-        hint = "DROP TABLE drops a table"
-        raise NotSupportedError(f"a store has tables, and no {statement.kind}", hint=hint)
+        raise NotSupportedError(f"a store has tables, and no {statement.kind}", hint="DROP TABLE drops a table")
     is_there = mirror.table(statement.name) is not None
     with mirror.scratch():
         mirror.run(statement.over(shadow(statement.name)), values)
@@ -195,8 +195,7 @@ def _drop(mirror: Mirror, transaction: "StoreTransaction", statement: Change, va
 
 def _alter(mirror: Mirror, transaction: "StoreTransaction", statement: Change, values: Any) -> Answer:
     if statement.kind != "table":
-        hint = "keep it in a table of your own"
-        raise NotSupportedError(f"a store keeps no {statement.kind}", hint=hint)
+        raise NotSupportedError(f"a store keeps no {statement.kind}", hint="keep it in a table of your own")
     table = mirror.table(statement.name)
     if table is not None:
         transaction.lock(table.name)

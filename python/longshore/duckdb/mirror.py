@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from longshore.duckdb.instance import engine, spare
 from longshore.duckdb.many import insert_rows, takes_rows_at_once
 from longshore.duckdb.parameters import by_parameter_name
-from longshore.duckdb.statements import TARGET, names_in, quoted, tokens
+from longshore.duckdb.statements import TARGET, names_in, tokens
 from longshore.errors import DataError, NotSupportedError, ProgrammingError
 from longshore.frames.pushdown import Pushdown, fold_name
 from longshore.frames.stored import (
@@ -27,7 +27,8 @@ from longshore.frames.stored import (
     schema_of,
     without_nulls,
 )
-from longshore.sources.many import alike, plain_insert
+from longshore.sources.many import plain_insert, runs
+from longshore.texts import quoted
 
 if TYPE_CHECKING:
     from longshore._core import StoreScan, StoreTable, StoreTransaction
@@ -168,7 +169,7 @@ class Mirror:
         insert = plain_insert(text)
         rows = None if insert is None else insert.rows(sets)
         if insert is not None and rows is not None and takes_rows_at_once(self.connection):
-            for run, kinds in alike(rows):
+            for run, kinds in runs(rows):
                 insert_rows(self.connection, insert, run, kinds)
             return
         (statement,) = self.connection.extract_statements(text)
@@ -446,8 +447,7 @@ def _refuse_hidden(text: str, tables: Collection[str]) -> None:
     for at, word in enumerate(found):
         is_name = found[at : at + 2] == ["memory", "."] and {*found[at + 2 : at + 3]} <= {"main", *tables}
         if is_name or (is_run and word.startswith(("'", "$", "e'")) and "memory" in word):
-            hint = "leave the database out"
-            raise NotSupportedError("a table of the store is not named by its database", hint=hint)
+            raise NotSupportedError("a table of the store is not named by its database", hint="leave the database out")
 
 
 def _mark(table: "StoreTable | None") -> object:

@@ -13,9 +13,10 @@ from typing import Any
 
 import _duckdb
 
-from longshore.duckdb.statements import names_in, quoted
+from longshore.duckdb.statements import names_in
 from longshore.errors import NotSupportedError
 from longshore.frames.pushdown import fold_name
+from longshore.texts import quoted
 
 _COLUMNS = """SELECT schema_name, table_name, column_name, data_type FROM duckdb_columns()
 WHERE database_name = current_database() AND NOT internal ORDER BY schema_name, table_name, column_index"""

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from longshore.duckdb.instance import engine
 from longshore.errors import NotSupportedError
 from longshore.frames.pushdown import fold_name
+from longshore.texts import quoted
 
 #: The column of a row's position, and the tables of rows to be changed and of rows as they will be.
 POSITION = "longshore_position"
@@ -149,11 +150,6 @@ class WholeTable(NamedTuple):
             return None
         is_listed = form["columns"] not in {None, "*"}
         return cls(names[form.start("table")], names[1 : form.end("columns") : 2] if is_listed else None)
-
-
-def quoted(name: str) -> str:
-    """Give a name in quotes."""
-    return '"' + name.replace('"', '""') + '"'
 
 
 def _unquoted(text: str) -> str:

@@ -13,6 +13,7 @@ from urllib.parse import unquote, urlsplit
 from longshore.errors import DataError, InterfaceError, NotSupportedError, OperationalError, ProgrammingError
 from longshore.frames import missing
 from longshore.frames.stored import extension_name
+from longshore.texts import quoted
 
 try:
     import pyarrow as pa
@@ -244,8 +245,7 @@ def _failing(doing: str) -> Iterator[None]:
 
 
 def _there(what: str) -> ProgrammingError:
-    hint = 'export to another place, or if_exists="replace"'
-    return ProgrammingError(f"{what} is there already", hint=hint)
+    return ProgrammingError(f"{what} is there already", hint='export to another place, or if_exists="replace"')
 
 
 def _refuse_name(table: str) -> None:
@@ -311,18 +311,14 @@ def _fitting(table: Rows, fit: _Fit, form: str) -> Any:
         try:
             fields.append(_fitted(field, fit))
         except _Unfit as unfit:
-            name = _quoted(field.name)
-            cast = f"SELECT * REPLACE (CAST({name} AS {unfit.remedy}) AS {name}) FROM {_quoted(table.name)}"  # noqa: S608  quoted
+            name = quoted(field.name)
+            cast = f"SELECT * REPLACE (CAST({name} AS {unfit.remedy}) AS {name}) FROM {quoted(table.name)}"  # noqa: S608  quoted
             hint = f"export a table that holds it otherwise: CREATE TABLE ... AS {cast}"
             if not unfit.remedy:
                 hint = "give it another name: ALTER TABLE ... RENAME ... TO ..."
             message = f"column {field.name!r} of {table.name!r} is {field.type}: {form} has no {unfit}"
             raise NotSupportedError(message, hint=hint, column=field.name, native_type=str(field.type)) from None
     return pa.schema(fields, table.schema.metadata)
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
 
 
 def _fitted(field: Any, fit: _Fit) -> Any:

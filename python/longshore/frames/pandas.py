@@ -31,10 +31,8 @@ except ImportError:
 
 require_version("pandas", pd.__version__, (2, 2))
 
-#: Rows that are converted at a time, and the most rows and bytes that are handed over as they lie.
+#: Rows that are converted at a time.
 _ROWS = 1 << 17
-_MOST_ROWS = 1 << 20
-_MOST_BYTES = 128 << 20
 
 #: A frame of at most so many is converted faster than a query is parsed.
 _FEW_CELLS = 1 << 14
@@ -183,25 +181,10 @@ def batches(frame: pd.DataFrame, *, index: bool, options: Options) -> Iterator[A
     if index:
         columns = [*_index_columns(frame.index, options), *columns]
     schema = pa.schema([column.field for column in columns])
-    rows = _rows_at_once(frame)
-    for start in range(0, max(len(frame), 1), rows):
-        arrays = [column.slice(start, start + rows) for column in columns]
+    for start in range(0, max(len(frame), 1), _ROWS):
+        arrays = [column.slice(start, start + _ROWS) for column in columns]
         table = pa.Table.from_arrays(arrays, schema=schema)
         yield from table.to_batches() or [pa.RecordBatch.from_pylist([], schema=schema)]
-
-
-def _rows_at_once(frame: pd.DataFrame) -> int:
-    """Return how many rows a slice has: many where it takes no memory, so that a target seldom has to join them."""
-    if not all(map(_lies_as_in_arrow, frame.dtypes)):
-        return _ROWS
-    width = int(frame.memory_usage(index=False).sum()) // max(len(frame), 1)
-    return max(_ROWS, min(_MOST_ROWS, _MOST_BYTES // max(width, 1)))
-
-
-def _lies_as_in_arrow(kind: Any) -> bool:
-    if isinstance(kind, np.dtype):
-        return kind.kind in "iufmM"
-    return isinstance(kind, pd.ArrowDtype) or _is_arrow_text(kind)
 
 
 def engine_table(frame: pd.DataFrame, name: str, projection: Projection, options: Options) -> Any:

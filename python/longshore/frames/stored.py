@@ -4,13 +4,13 @@ from collections.abc import Collection, Iterator
 from functools import lru_cache
 from typing import Any
 
-from longshore.duckdb.statements import quoted
 from longshore.errors import DataError
 from longshore.frames import missing
 from longshore.frames.engine_values import durations, refuse_own_values
 from longshore.frames.pushdown import fold_name
 from longshore.frames.scan import compute, engine_table, is_scanned_as_it_is
 from longshore.sources.dialects import literal
+from longshore.texts import quoted
 
 try:
     import pyarrow as pa

@@ -3,9 +3,10 @@
 A source's module has ``connect(rest, keywords, creates=...)``, which takes what follows the scheme, and whether one
 write that makes its table is to come, and gives a ``session.DriverSession``. The core has the rest: types, ``schema=``,
 deadlines, Ctrl-C, memory, streams, pools and asyncio. Where callers may give a connection that they have opened,
-``adopt(connection, lender)`` gives a session over it. Where an address may say as much as the connection,
+``adopt(connection, owner)`` gives a session over it. Where an address may say as much as the connection,
 ``address(connection)`` gives that, or None and why it does not; and ``through(connection)`` gives the driver's own
-connection where the caller's is another library's around it, and ``driven(connection)`` the same without a transaction.
+connection where the caller's is another library's around it, and ``driver_connection(connection)`` the same without a
+transaction.
 """
 
 import importlib
@@ -48,7 +49,7 @@ _CONNECTIONS = {
     ("pg8000.dbapi", "Connection"): "pg8000",
     ("pg8000.legacy", "Connection"): "pg8000",
     ("pymysql.connections", "Connection"): "pymysql",
-    ("longshore.sources.mysql_texts", "Borrowed"): "mysql_texts",
+    ("longshore.sources.mysql_texts", "Leased"): "mysql_texts",
     ("longshore.store", "Store"): "store",
 }
 
@@ -75,7 +76,7 @@ class Resolved(NamedTuple):
     #: An address, or a driver's own connection.
     conn: Any
     #: The owner that has lent the driver's connection for us alone, begins and ends its transaction, and takes it back.
-    lender: Any = None
+    owner: Any = None
     #: Whether a transaction is open, though SQLite may not have begun it yet.
     is_open: bool = False
 
@@ -158,24 +159,24 @@ def scheme(value: object) -> str:
     return name
 
 
-def adopt(value: object, lender: object = None) -> Any:
+def adopt(value: object, owner: object = None) -> Any:
     """Give a session over a driver's own connection, which may be lent for us alone."""
-    return _adopter(value).adopt(value, lender)
+    return _adopter(value).adopt(value, owner)
 
 
 def refuse_shared(source: object, target: object) -> None:
     """Raise ``InterfaceError`` where rows would be read and written through one connection at once."""
-    driven = _driven(source)
-    if driven is not None and driven is _driven(target):
+    driver_connection = _driver_connection(source)
+    if driver_connection is not None and driver_connection is _driver_connection(target):
         raise InterfaceError(SHARED, hint=APART)
 
 
-def _driven(value: object) -> object:
+def _driver_connection(value: object) -> object:
     """Give the driver's connection that is gone through; None where sessions of our own are opened, or it is ours."""
     module: Any = _adopter(value)
     if module is None or (hasattr(module, "address") and module.address(value)[0] is not None):
         return None
-    return module.driven(value) if hasattr(module, "driven") else value
+    return module.driver_connection(value) if hasattr(module, "driver_connection") else value
 
 
 def _adopter(value: object) -> Any:

@@ -37,7 +37,7 @@ def scheme(_connection: object) -> str:
     return "adbc"
 
 
-def adopt(connection: dbapi.Connection, _lender: object = None) -> "Session":
+def adopt(connection: dbapi.Connection, _owner: object = None) -> "Session":
     """Give a session over a connection of the caller's, which stays open and gets its settings back."""
     return Session(lambda: connection, {}, is_own=False)
 

@@ -23,12 +23,11 @@ from google.cloud import bigquery
 from longshore.errors import DataError, Error, NotSupportedError, OperationalError, ProgrammingError
 from longshore.sources.bigquery_types import native_of
 from longshore.sources.bigquery_values import Column, new_type, parsed
+from longshore.sources.loading import EXISTS, MISSING
 
 if TYPE_CHECKING:
     from longshore.sources.bigquery import Session
 
-_EXISTS = 'if_exists="append" adds to it, "replace" makes another'
-_MISSING = 'if_exists="fail" makes it'
 _DATASET = "name it: bigquery://project/dataset, or dataset.table"
 _ALONE = "write with autocommit, or over the URL"
 _ROOM = "make room there, or name another folder: TMPDIR=..."
@@ -78,7 +77,7 @@ class TableLoader:
         #: Of equal keys the last counts.
         self._places = [pa.field(f"{self._rows}_n", pa.int64())] if if_exists == "upsert" else []
         self._schema = pa.schema(arrow + self._places)
-        with _filing(), contextlib.ExitStack() as failed:
+        with _file_errors(), contextlib.ExitStack() as failed:
             self._file: IO[bytes] = failed.enter_context(tempfile.TemporaryFile(prefix="longshore"))
             self._writer = pq.ParquetWriter(self._file, self._schema, compression="snappy")
             failed.pop_all()
@@ -93,9 +92,9 @@ class TableLoader:
             except exceptions.NotFound:
                 found = None
         if self._mode == "fail" and found is not None:
-            raise ProgrammingError(f"the table {self._name} is there already", hint=_EXISTS)
+            raise ProgrammingError(f"the table {self._name} is there already", hint=EXISTS)
         if self._mode not in {"fail", "replace"} and found is None:
-            raise ProgrammingError(f"there is no table {self._name}", hint=_MISSING)
+            raise ProgrammingError(f"there is no table {self._name}", hint=MISSING)
         return found
 
     def _new(self, data: pa.Schema, required: set[str], types: Mapping[str, str]) -> list[Column]:
@@ -147,7 +146,7 @@ class TableLoader:
     def _end_group(self) -> None:
         group, self._group, self._waiting = self._group, [], 0
         if group:
-            with _filing():
+            with _file_errors():
                 self._writer.write_table(pa.Table.from_batches(group))
 
     @property
@@ -163,7 +162,7 @@ class TableLoader:
     def commit(self) -> None:
         """Make the rows the table's."""
         self._end_group()
-        with _filing():
+        with _file_errors():
             self._writer.close()
             self._file.flush()
         self._session.is_stopped.clear()
@@ -301,7 +300,7 @@ class TableLoader:
 
 
 @contextlib.contextmanager
-def _filing() -> Iterator[None]:
+def _file_errors() -> Iterator[None]:
     """Raise ``OperationalError`` where the file cannot be written."""
     try:
         yield

@@ -162,7 +162,7 @@ class Session(DriverSession):
         del how
         self.is_loading = False
 
-    def _is_sound(self) -> bool:
+    def _is_usable(self) -> bool:
         return True
 
     def _close_cursor(self) -> None:

@@ -103,5 +103,5 @@ class ClickHouseLoader(TableLoader):
             self._change(f"DROP TABLE IF EXISTS {hidden}")
 
     def _change(self, statement: str) -> None:
-        with self._session.connection.interruption.withheld():
+        with self._session.connection.interruption.suspended():
             self._session.execute(statement)

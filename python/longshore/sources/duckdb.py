@@ -40,7 +40,7 @@ def scheme(_connection: object) -> str:
     return "duckdb"
 
 
-def adopt(connection: Any, _lender: object = None) -> "Session":
+def adopt(connection: Any, _owner: object = None) -> "Session":
     """Give a session over a connection of the caller's, which stays open and gets its setting back."""
     query = "SELECT txid_current(), current_setting('arrow_lossless_conversion')"
     with translate_errors():

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from longshore.sources.session import DriverSession
 
 EXISTS = 'if_exists="append" adds to it, "replace" makes another'
-_MISSING = 'if_exists="fail" makes it'
+MISSING = 'if_exists="fail" makes it'
 _LEFT_OUT = "a trigger or a rule of the table leaves rows out; nothing was written"
 _UNIQUE = "make a unique index on these columns, or name the primary key"
 
@@ -101,7 +101,7 @@ class TableLoader:
             # Where letters count, a name is exact.
             described |= {str(name): (str(name), str(kind), *more) for name, kind, *more in found}
         if not described:
-            raise ProgrammingError(f"there is no table {self._name}", hint=_MISSING)
+            raise ProgrammingError(f"there is no table {self._name}", hint=MISSING)
         known = {name: described.get(name, described.get(name.lower())) for name, _ in self._from}
         unknown = [name for name, column in known.items() if column is None]
         if unknown:

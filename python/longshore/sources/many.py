@@ -67,12 +67,12 @@ def plain_insert(statement: str) -> Insert | None:
     return None if found is None else Insert(found[1].strip(), re.split(r"\s*,\s*", found[2]))
 
 
-def alike(rows: Iterable[Row]) -> Iterator[tuple[list[Row], Kinds | None]]:
+def runs(rows: Iterable[Row]) -> Iterator[tuple[list[Row], Kinds | None]]:
     """Give rows in runs in which the values of each place have one type, NULL aside, with the kinds of the places.
 
     Without kinds are rows with a value of a type that not all databases have, or whose values differ in theirs.
 
-    >>> [(run, kinds is None) for run, kinds in alike([[1, "a"], [2, None], [0.5, "b"], [[3], "c"], [{}, "d"]])]
+    >>> [(run, kinds is None) for run, kinds in runs([[1, "a"], [2, None], [0.5, "b"], [[3], "c"], [{}, "d"]])]
     [([[1, 'a'], [2, None]], False), ([[0.5, 'b']], False), ([[[3], 'c'], [{}, 'd']], True)]
     """
     run: list[Row] = []
@@ -80,7 +80,7 @@ def alike(rows: Iterable[Row]) -> Iterator[tuple[list[Row], Kinds | None]]:
     for each in rows:
         kinds = [*map(_kind, each)]
         found = None if _OTHER in kinds else kinds
-        if run and not _go_together(known, found):
+        if run and not _are_compatible(known, found):
             yield run, known
             run, known = [], None
         if known is None or found is None:
@@ -92,7 +92,7 @@ def alike(rows: Iterable[Row]) -> Iterator[tuple[list[Row], Kinds | None]]:
         yield run, known
 
 
-def _go_together(known: Kinds | None, found: Kinds | None) -> bool:
+def _are_compatible(known: Kinds | None, found: Kinds | None) -> bool:
     if known is None or found is None or known == found:
         return known is found or known == found
     are_as_many = len(known) == len(found)

@@ -92,7 +92,7 @@ class Driver(Protocol):
     def counts_found_rows(self) -> bool:
         """Whether rows count that an UPDATE has found and left as they were."""
 
-    def is_lent(self) -> bool:
+    def is_leased(self) -> bool:
         """Whether its own statements are refused."""
 
     def refuse(self, refusal: Callable[..., object]) -> None:
@@ -105,7 +105,7 @@ class Driver(Protocol):
         """Cut the connection, whatever waits on it."""
 
 
-class Borrowed(NamedTuple):
+class Leased(NamedTuple):
     """A driver's connection, and what opens another like it."""
 
     connection: Any
@@ -118,9 +118,9 @@ def scheme(_connection: object) -> str:
     return "mysql"
 
 
-def adopt(borrowed: Borrowed, lender: Any = None) -> "Client":
+def adopt(leased: Leased, owner: Any = None) -> "Client":
     """Give what the core speaks with."""
-    return Client(borrowed, lender)
+    return Client(leased, owner)
 
 
 class Client:
@@ -129,22 +129,22 @@ class Client:
     Whoever has the connection ends its transaction. One that an engine has lent goes back once nothing has it.
     """
 
-    def __init__(self, borrowed: Borrowed, lender: Any) -> None:
+    def __init__(self, leased: Leased, owner: Any) -> None:
         """Keep all three."""
-        self._driver, self._another, self._lender = borrowed.driver, borrowed.another, lender
+        self._driver, self._another, self._owner = leased.driver, leased.another, owner
         self._status = self._sequence = 0
         self._received = bytearray()
         # The driver is a little ahead of who reads.
         self._answers: queue.Queue[bytes | BaseException] = queue.Queue(1)
         self._ready = b""
-        self._is_lent = False
+        self._is_leased = False
         #: Whether the answer that is on its way is read by no one: it has only to end.
         self._is_stopped = False
         self._server: threading.Thread | None = None
 
     def lend(self) -> tuple[int, int, int, bool, bool]:
         """Tell what both can do, the thread, the status, whether it is for us alone, and that texts are all it has."""
-        if self._driver.is_lent():
+        if self._driver.is_leased():
             raise InterfaceError("the connection is busy", hint=_BUSY)
         try:
             version, _, _, thread = self._note_session()
@@ -153,16 +153,16 @@ class Client:
             if code == _OUT_OF_SYNC:
                 raise InterfaceError("the connection is busy", hint=_BUSY) from None
             raise _lost(text) from None
-        if self._lender is None:
+        if self._owner is None:
             if self._status & _AUTOCOMMIT:
                 raise InterfaceError(_ALONE, hint=_BEGUN)
             self._status |= _IN_TRANSACTION
         self._driver.refuse(_refuse)
-        self._is_lent = True
+        self._is_leased = True
         capabilities = _PROTOCOL_41 | _MULTI_STATEMENTS | _MULTI_RESULTS
         capabilities |= 0 if b"MariaDB" in version else _IS_MYSQL
         capabilities |= _FOUND_ROWS if self._driver.counts_found_rows() else 0
-        return capabilities, int(thread), self._status, self._lender is not None, True
+        return capabilities, int(thread), self._status, self._owner is not None, True
 
     def _note_session(self) -> Sequence[bytes]:
         """Ask for what a server would tell in its status."""
@@ -228,7 +228,7 @@ class Client:
 
     def take_back(self, status: int | None) -> None:
         """Let the driver's own statements run again; without a status, nothing can follow on the connection."""
-        self._is_lent = False
+        self._is_leased = False
         if status is None:
             self._driver.sever()
         if self._server is not None:
@@ -237,9 +237,9 @@ class Client:
 
     def __del__(self) -> None:
         """Give a connection back to the engine that has lent it."""
-        if self._lender is not None:
+        if self._owner is not None:
             with contextlib.suppress(errors.Error):
-                self._lender.close()
+                self._owner.close()
 
     # The server's side.
 
@@ -267,7 +267,7 @@ class Client:
             self._put(error)
 
     def _put(self, piece: bytes | BaseException) -> None:
-        while self._is_lent:
+        while self._is_leased:
             with contextlib.suppress(queue.Full):
                 self._answers.put(piece, timeout=_SLICE)
                 return
@@ -314,7 +314,7 @@ class Client:
         """Take note of what a statement has done to the session."""
         words = statement[:4096].lower()
         first = words.split(None, 2)
-        if first[:1] in ([b"begin"], [b"start"]) or self._lender is None:
+        if first[:1] in ([b"begin"], [b"start"]) or self._owner is None:
             self._status |= _IN_TRANSACTION
         elif first[:1] in ([b"commit"], [b"rollback"]) and first[1:2] != [b"to"]:
             self._status &= ~_IN_TRANSACTION

@@ -96,7 +96,7 @@ class Driver:
         """Whether rows count that an UPDATE has left as they were."""
         return bool(self._connection.client_flag & CLIENT.FOUND_ROWS)
 
-    def is_lent(self) -> bool:
+    def is_leased(self) -> bool:
         """Whether its own statements are refused."""
         return "query" in vars(self._connection)
 

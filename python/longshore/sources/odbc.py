@@ -19,7 +19,7 @@ from longshore.odbc.staging import as_sqlite, has_empty_bytes, postgresql_type, 
 from longshore.sources.arrow import ingested
 from longshore.sources.dialects import POSTGRESQL, SQLITE
 from longshore.sources.loading import TableLoader
-from longshore.sources.many import FEW, Row, alike
+from longshore.sources.many import FEW, Row, runs
 from longshore.sources.session import CHANGE, NOTHING, DriverSession, Result, hidden, only
 from longshore.sources.transport import flag
 
@@ -253,8 +253,8 @@ class Session(DriverSession):
                 self._begin()
                 self._end("rollback")
 
-    def _is_sound(self) -> bool:
-        return self.dialect is not POSTGRESQL or super()._is_sound()
+    def _is_usable(self) -> bool:
+        return self.dialect is not POSTGRESQL or super()._is_usable()
 
     def opened(self) -> Cursor:
         """Open a statement, which ends the one before."""
@@ -302,7 +302,7 @@ class Session(DriverSession):
         rows: list[Row] = [row for _, row in placed] or [*sets]
         counts = []
         with self.running():
-            for run, kinds in alike(rows):
+            for run, kinds in runs(rows):
                 # Of many bytes PostgreSQL's driver makes others than of one in a column of texts.
                 are_alike = kinds is not None and bytes not in kinds
                 for part in [run] if are_alike else [[row] for row in run]:

@@ -155,7 +155,7 @@ class Session(DriverSession):
         error, self.error = self.error, None
         return error
 
-    def _is_sound(self) -> bool:
+    def _is_usable(self) -> bool:
         return True
 
     def _begin(self) -> None:

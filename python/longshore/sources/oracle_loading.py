@@ -20,12 +20,11 @@ import pyarrow.compute as pc
 
 from longshore.errors import DataError, Error, NotSupportedError, ProgrammingError
 from longshore.sources.dialects import literal
+from longshore.sources.loading import EXISTS, MISSING
 
 if TYPE_CHECKING:
     from longshore.sources.oracle import Session
 
-_EXISTS = 'if_exists="append" adds to it, "replace" makes another'
-_MISSING = 'if_exists="fail" makes it'
 _COMMIT = "commit first, or write into a table that is there"
 _EMPTY = "an empty text or bytes would become NULL"
 _CONVERT = "convert the data to the column's type, or write it into a column for it"
@@ -114,7 +113,7 @@ class TableLoader:
             raise NotSupportedError("CREATE TABLE commits an open transaction in Oracle", hint=_COMMIT)
         is_there = self._described(self._target) is not None
         if is_there and not replaces:
-            raise ProgrammingError(f"the table {self._name} is there already", hint=_EXISTS)
+            raise ProgrammingError(f"the table {self._name} is there already", hint=EXISTS)
         lines = [
             f"{_quoted(folded(field.name))} {types.get(field.name) or _new_type(field, field.name in self._key)}"
             f"{' NOT NULL' if field.name in required else ''}"
@@ -132,7 +131,7 @@ class TableLoader:
     def _begin(self, schema: Any, path: Sequence[str], if_exists: str) -> None:
         described = self._described(self._into)
         if described is None:
-            raise ProgrammingError(f"there is no table {self._name}", hint=_MISSING)
+            raise ProgrammingError(f"there is no table {self._name}", hint=MISSING)
         known = {info.name: info for info in described}
         found = {name: known.get(name, known.get(folded(name))) for name in schema.names}
         if unknown := [name for name, info in found.items() if info is None]:

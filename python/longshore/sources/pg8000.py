@@ -28,9 +28,9 @@ _ELSEWHERE = 2
 _CANCEL = 80877102
 
 
-def adopt(connection: Any, lender: object = None) -> "Session":
+def adopt(connection: Any, owner: object = None) -> "Session":
     """Give a session over a connection of the caller's, which stays open."""
-    return Session(connection, lender)
+    return Session(connection, owner)
 
 
 class _Texts(dict[int, Any]):

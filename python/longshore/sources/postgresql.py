@@ -35,7 +35,7 @@ class ClientSession(DriverSession):
     """One connection of a client's, in the transaction that the client has begun, or begins as with any statement.
 
     Whoever has the connection ends that transaction. A connection that an engine has lent has one for us alone, which
-    the lender begins and ends.
+    the owner begins and ends.
     """
 
     is_own = False
@@ -52,10 +52,10 @@ class ClientSession(DriverSession):
     #: The sessions whose rows are still to come, by their connection.
     readers: ClassVar[weakref.WeakKeyDictionary[Any, "weakref.WeakSet[ClientSession]"]] = weakref.WeakKeyDictionary()
 
-    def __init__(self, connection: Any, lender: Any) -> None:
+    def __init__(self, connection: Any, owner: Any) -> None:
         """Keep the connection, and begin the client's transaction on it where none is open."""
         super().__init__(connection)
-        self.lender = lender
+        self.owner = owner
         if self._status() == "lost":
             raise errors.OperationalError("the connection is closed, or its server has gone", hint="connect again")
         for setting, (wanted, hint) in _SETTINGS.items():
@@ -66,7 +66,7 @@ class ClientSession(DriverSession):
         if connection.autocommit and self._status() == "none":
             message = "the connection is in autocommit: each statement of ours would be for itself"
             raise errors.InterfaceError(message, hint=_BEGUN)
-        if lender is None:
+        if owner is None:
             with self.translating():
                 self._begin()
             self.transaction = "open"
@@ -106,8 +106,8 @@ class ClientSession(DriverSession):
         self._forget()
 
     def _begin(self) -> None:
-        if self.lender is not None:
-            self.lender.begin()
+        if self.owner is not None:
+            self.owner.begin()
         if self._status() == "none":
             # By the client itself, whose isolation level and the like it then has. It has no snapshot yet.
             self.opened().execute(BEGIN)
@@ -127,7 +127,7 @@ class ClientSession(DriverSession):
 
     def _end(self, how: Literal["commit", "rollback"]) -> None:
         self._close_cursor()
-        getattr(self.lender or self.connection, how)()
+        getattr(self.owner or self.connection, how)()
 
     def _prepared(self, query: str, params: Any) -> tuple[Any, Any]:
         return super()._prepared(_core.postgresql_inlined(query, []), params)
@@ -145,7 +145,7 @@ class ClientSession(DriverSession):
         with self.running():
             if self.transaction == "none":
                 self._begin()
-                self.begins = self.lender is not None
+                self.begins = self.owner is not None
                 self.transaction = "none" if self.begins else "open"
             self._guard()
             described, oids = self._describe(query)

@@ -46,9 +46,9 @@ def address(connection: Any) -> tuple[dict[str, str] | None, str]:
     return None, reason
 
 
-def adopt(connection: "psycopg.Connection[Any]", lender: object = None) -> "Session":
+def adopt(connection: "psycopg.Connection[Any]", owner: object = None) -> "Session":
     """Give a session over a connection of the caller's, which stays open."""
-    return Session(connection, lender)
+    return Session(connection, owner)
 
 
 class Session(ClientSession):

@@ -32,9 +32,9 @@ _PARAMETERS = (
 _OTHER = "use postgresql+psycopg, or a SELECT"
 
 
-def adopt(connection: Any, lender: object = None) -> "Session":
+def adopt(connection: Any, owner: object = None) -> "Session":
     """Give a session over a connection of the caller's, which stays open."""
-    return Session(connection, lender)
+    return Session(connection, owner)
 
 
 class Session(ClientSession):

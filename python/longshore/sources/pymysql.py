@@ -24,9 +24,9 @@ def scheme(_connection: object) -> str:
     return "mysql"
 
 
-def adopt(connection: Any, lender: object = None) -> "Client":
+def adopt(connection: Any, owner: object = None) -> "Client":
     """Give what lends the socket of a connection of the caller's, which stays open."""
-    return Client(connection, lender)
+    return Client(connection, owner)
 
 
 class Client:
@@ -35,9 +35,9 @@ class Client:
     Whoever has the connection ends its transaction. One that an engine has lent goes back once nothing has it.
     """
 
-    def __init__(self, connection: Any, lender: Any) -> None:
+    def __init__(self, connection: Any, owner: Any) -> None:
         """Keep both."""
-        self._connection, self._lender = connection, lender
+        self._connection, self._owner = connection, owner
         self._socket: Any = None
 
     def lend(self) -> tuple[int, int, int, bool, bool]:
@@ -51,14 +51,14 @@ class Client:
             raise InterfaceError("the pymysql connection is busy", hint=_BUSY)
         status = connection.server_status
         is_alone = status & SERVER_STATUS.SERVER_STATUS_AUTOCOMMIT and not status & SERVER_STATUS.SERVER_STATUS_IN_TRANS
-        if self._lender is None and is_alone:
+        if self._owner is None and is_alone:
             raise InterfaceError(_ALONE, hint=_BEGUN)
         self._socket = connection._sock
         self._timeout = self._socket.gettimeout()
         self._socket.settimeout(_SLICE)
         connection._execute_command = _refuse  # what all of its statements go through
         capabilities = connection.client_flag & connection.server_capabilities
-        return capabilities, connection.thread_id(), status, self._lender is not None, False
+        return capabilities, connection.thread_id(), status, self._owner is not None, False
 
     def receive(self, size: int) -> bytes | None:
         """Receive some bytes; None where nothing has come for a while."""
@@ -110,9 +110,9 @@ class Client:
 
     def __del__(self) -> None:
         """Give a connection back to the engine that has lent it."""
-        if self._lender is not None:
+        if self._owner is not None:
             with contextlib.suppress(errors.Error):
-                self._lender.close()
+                self._owner.close()
 
 
 def _refuse(*_command: object) -> None:

@@ -14,12 +14,13 @@ from longshore.duckdb.failures import translate_errors
 from longshore.duckdb.instance import Instance, engine
 from longshore.duckdb.parameter_types import typed_nulls
 from longshore.duckdb.parameters import by_parameter_name
-from longshore.duckdb.statements import quoted, tokens
+from longshore.duckdb.statements import tokens
 from longshore.errors import InterfaceError, NotSupportedError, ProgrammingError
 from longshore.options import Options
 from longshore.sources import duckdb, store
 from longshore.sources.dialects import literal
 from longshore.sources.session import Result
+from longshore.texts import quoted
 
 #: The engine's types of statements that read, and those that change what is served.
 _READING = frozenset({"SELECT", "EXPLAIN"})

@@ -9,7 +9,8 @@ from longshore import errors
 from longshore.sources import files
 from longshore.sources.dialects import Dialect
 from longshore.sources.loading import TableLoader
-from longshore.sources.many import FEW, Insert, Kinds, Row, alike, plain_insert
+from longshore.sources.many import FEW, Insert, Kinds, Row, plain_insert, runs
+from longshore.texts import quoted
 
 #: The rows of a result as an object that hands an Arrow stream over; the native type of each column, where the driver
 #: tells more than the stream's own metadata; and the labels of each ENUM, which an Arrow schema does not hold.
@@ -83,7 +84,7 @@ class DriverSession:
     #: Whether the connection ends with the session, or is the caller's.
     is_own = True
     #: The owner that has lent a connection that is not the session's own, and takes it back.
-    lender: Any = None
+    owner: Any = None
     #: Whether a statement that is stopped undoes its transaction. Rows of it that are given up end it without that.
     undoes_what_is_stopped = False
     #: Whether a new table ends a transaction, so that none is begun for it.
@@ -202,7 +203,7 @@ class DriverSession:
     def quoted(self, *names: str) -> str:
         """Give the name of a table, which may have a schema before it, for a statement."""
         if self.dialect is None:
-            return ".".join('"' + name.replace('"', '""') + '"' for name in names)
+            return ".".join(map(quoted, names))
         return self.dialect.quoted(*names)
 
     @contextlib.contextmanager
@@ -279,7 +280,7 @@ class DriverSession:
             return _sum(self.execute(query, params) for params in sets)
         self._checked(query, sets[0])
         with self.running():
-            return _sum(self._insert_many(insert, run, kinds) for run, kinds in alike(rows))
+            return _sum(self._insert_many(insert, run, kinds) for run, kinds in runs(rows))
 
     def _count(self, cursor: Any) -> int:
         """Count the rows of a result, to its end."""
@@ -334,14 +335,14 @@ class DriverSession:
 
     def commit(self) -> None:
         """End it; one in which a statement has failed is undone."""
-        failed = self.transaction == "failed" or not self._is_sound()
+        failed = self.transaction == "failed" or not self._is_usable()
         with self.running():
             self._end("rollback" if failed else "commit")
         self.transaction = "none"
         if failed:
             raise errors.OperationalError("a statement of the transaction has failed: it was rolled back")
 
-    def _is_sound(self) -> bool:
+    def _is_usable(self) -> bool:
         """Whether the transaction can be committed: DuckDB undoes one that was interrupted without a word."""
         try:
             self.rows("SELECT 1")
@@ -381,8 +382,8 @@ class DriverSession:
             try:
                 self.connection.close() if self.is_own else self._give_back()
             finally:
-                if self.lender is not None:
-                    self.lender.close()
+                if self.owner is not None:
+                    self.owner.close()
         files.closed(self)
         if self.is_own:
             # What a driver does when its connection goes: on the main thread, a Ctrl-C would be lost in it.

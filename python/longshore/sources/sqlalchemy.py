@@ -14,7 +14,7 @@ from sqlalchemy.pool import SingletonThreadPool, StaticPool
 from longshore import errors, threads
 from longshore.errors import InterfaceError, OperationalError
 from longshore.sources import LIBPQ, Resolved
-from longshore.sources.mysql_texts import Borrowed
+from longshore.sources.mysql_texts import Leased
 
 #: Drivers on libpq, or by Longshore: what the URL's query says means the same here.
 _LIBPQ = {"psycopg", "psycopg_async", "psycopg2", "psycopg2cffi", "longshore"}
@@ -100,7 +100,7 @@ def through(value: object, reason: str) -> Resolved:
     return _through_pool(engine)
 
 
-def driven(value: object) -> object:
+def driver_connection(value: object) -> object:
     """Give the driver's connection that is gone through where there is one already."""
     engine, connection = _parts(value)
     if isinstance(engine.pool, SingletonThreadPool | StaticPool):
@@ -113,10 +113,10 @@ def _through_transaction(connection: Connection) -> Resolved:
     driver: Any = connection.connection.driver_connection
     _not_in_autocommit(connection, driver)
     if not connection.in_transaction() or _is_idle(driver):
-        Lender(connection).begin()
+        ConnectionOwner(connection).begin()
     if getattr(driver, "isolation_level", "") is None and not getattr(driver, "in_transaction", True):
         _refuse(_ALONE, _BEGUN)
-    return Resolved(_borrowed(connection.engine, driver), is_open=True)
+    return Resolved(_leased(connection.engine, driver), is_open=True)
 
 
 def _through_pool(engine: Engine) -> Resolved:
@@ -130,25 +130,25 @@ def _through_pool(engine: Engine) -> Resolved:
         _refuse("the connections of this engine are not for us alone")
     with _unwrapped():
         connection = engine.connect()
-    lender, driver = Lender(connection), connection.connection.driver_connection
+    owner, driver = ConnectionOwner(connection), connection.connection.driver_connection
     try:
         if (name == "sqlite" and getattr(driver, "in_transaction", False)) or _has_begun(driver):
             _refuse("a transaction is open on the connection that the engine lends")
         if name != "sqlite":
             _not_in_autocommit(connection, driver)
     except InterfaceError:
-        lender.close()
+        owner.close()
         raise
-    return Resolved(_borrowed(engine, driver), lender)
+    return Resolved(_leased(engine, driver), owner)
 
 
-def _borrowed(engine: Engine, driver: Any) -> Any:
+def _leased(engine: Engine, driver: Any) -> Any:
     """Give a connection that the core cannot speak on with what opens another one, by which it is stopped."""
     if engine.dialect.driver not in _BY_TEXTS:
         return driver
     module: Any = importlib.import_module(f"longshore.sources.{_BY_TEXTS[engine.dialect.driver]}")
     pool: Any = engine.pool
-    return Borrowed(driver, module.Driver(driver), lambda: pool._invoke_creator(None))  # noqa: SLF001  as above
+    return Leased(driver, module.Driver(driver), lambda: pool._invoke_creator(None))  # noqa: SLF001  as above
 
 
 def _refuse(message: str, hint: str = _CONNECTED) -> None:
@@ -178,7 +178,7 @@ def _is_idle(driver: Any) -> bool:
     return getattr(getattr(driver, "info", None), "transaction_status", None) == 0
 
 
-class Lender:
+class ConnectionOwner:
     """A connection of SQLAlchemy's, by which the transaction of the driver's begins and ends."""
 
     def __init__(self, connection: Connection) -> None:

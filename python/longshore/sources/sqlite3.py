@@ -20,9 +20,9 @@ class PooledConnection:
     Each statement that we do not put into a transaction is one for itself, as it is by a URL.
     """
 
-    def __init__(self, connection: Any, lender: Any) -> None:
+    def __init__(self, connection: Any, owner: Any) -> None:
         """Keep both."""
-        vars(self).update(connection=connection, lender=lender)
+        vars(self).update(connection=connection, owner=owner)
 
     def cursor(self) -> Any:
         """Open a cursor whose statements begin no transaction."""
@@ -38,7 +38,7 @@ class PooledConnection:
 
     def __del__(self) -> None:
         """Give it back."""
-        vars(self)["lender"].close()
+        vars(self)["owner"].close()
 
 
 class _Cursor:

@@ -75,8 +75,7 @@ def connect(rest: str, keywords: Mapping[str, str], *, creates: bool) -> "Sessio
     settings = dict(file.settings)
     timeout, past = _seconds(settings.pop("timeout", None)), _past(settings)
     if settings or file.path == IN_MEMORY:
-        message = "a store has a path, and the settings read_only, timeout, version and at"
-        raise InterfaceError(message, hint=_FORM)
+        raise InterfaceError("a store has a path, and the settings read_only, timeout, version and at", hint=_FORM)
     if past and creates:
         raise NotSupportedError("an older version is only read", hint=_NEWEST, sqlstate="25006")
     is_read = file.is_read_only or bool(past)
@@ -113,8 +112,7 @@ def _microseconds(text: str) -> int:
             time = dt.datetime.fromisoformat(written)
             if time.tzinfo is not None:
                 return (time - _EPOCH) // dt.timedelta(microseconds=1)
-    hint = "store:///path?at=2026-01-31T12:00:00Z"
-    raise InterfaceError("at is a time with a time zone", hint=hint)
+    raise InterfaceError("at is a time with a time zone", hint="store:///path?at=2026-01-31T12:00:00Z")
 
 
 def scheme(_store: object) -> str:
@@ -122,7 +120,7 @@ def scheme(_store: object) -> str:
     return "store"
 
 
-def adopt(store: Any, _lender: object = None) -> "Session":
+def adopt(store: Any, _owner: object = None) -> "Session":
     """Give a session over a ``longshore.Store``, in its open transaction."""
     session: Session = store.session()
     return session
@@ -308,7 +306,7 @@ class Session(duckdb.Session):
         """Run a statement over the store and these frames; one that fails leaves a joined transaction as it was."""
         mark = None if self._open is None else self._open.mark()
         try:
-            self._lend(tables)
+            self._register_frames(tables)
             _refuse_savepoint(query)
             if (whole := self._whole_table(query, params)) is not None:
                 return Answer(relation=whole)
@@ -322,7 +320,7 @@ class Session(duckdb.Session):
                     self._open.undo_to(mark)
             raise
 
-    def _lend(self, tables: Mapping[str, Any]) -> None:
+    def _register_frames(self, tables: Mapping[str, Any]) -> None:
         self.mirror.hide(tables)
         for name, frame in tables.items():
             self.stage(name, engine_table(frame, name, lambda: None, Options(), lambda _error: None))
@@ -398,7 +396,7 @@ class Session(duckdb.Session):
         if transaction is not None and not is_joined:
             getattr(transaction, how)()
 
-    def _is_sound(self) -> bool:
+    def _is_usable(self) -> bool:
         return True
 
     def _refuse_failed(self) -> None:

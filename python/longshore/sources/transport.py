@@ -49,7 +49,7 @@ class Interruption:
         self._lock = threading.Lock()
 
     @contextlib.contextmanager
-    def withheld(self) -> Iterator[None]:
+    def suspended(self) -> Iterator[None]:
         """Let the block's statements come to their end."""
         with self._lock:
             yield

@@ -132,7 +132,7 @@ class Session(DriverSession):
         if "X-Trino-Transaction-Id" in self.connection.headers:
             self.connection.run(how.upper()).finish()
 
-    def _is_sound(self) -> bool:
+    def _is_usable(self) -> bool:
         return True
 
     def _count(self, cursor: "Cursor") -> int:

@@ -54,7 +54,7 @@ class TrinoLoader(TableLoader):
         hidden = self._dialect.quoted(*self._path[:-1], self._rows)
         lines = ", ".join(f"{self._dialect.quoted(name)} {kind}" for name, kind in self._to)
         self._hidden: str | None = hidden
-        with self._session.connection.interruption.withheld():
+        with self._session.connection.interruption.suspended():
             self._session.execute(f"CREATE TABLE {hidden} ({lines})")
 
     def push(self, frame: object, before: int) -> None:
@@ -110,7 +110,7 @@ class TrinoLoader(TableLoader):
     def commit(self) -> None:
         """Make the rows the table's."""
         if self._mode in {"fail", "replace"}:
-            with self._session.connection.interruption.withheld():
+            with self._session.connection.interruption.suspended():
                 self._take_place()
         else:
             self._insert()
@@ -154,7 +154,7 @@ class TrinoLoader(TableLoader):
     def _drop(self) -> None:
         hidden, self._hidden = getattr(self, "_hidden", None), None
         if hidden is not None:
-            with self._session.connection.interruption.withheld():
+            with self._session.connection.interruption.suspended():
                 self._session.execute(f"DROP TABLE IF EXISTS {hidden}")
 
 

@@ -89,7 +89,7 @@ def test_the_engine_computes(both: dict[str, Harbour], source: str, query: str, 
 
 
 @pytest.mark.parametrize("source", ["pg", "my"])
-def test_a_product_that_has_no_room_is_an_error_with_its_remedy(both: dict[str, Harbour], source: str) -> None:
+def test_a_product_that_does_not_fit_is_an_error_with_its_remedy(both: dict[str, Harbour], source: str) -> None:
     query = f"SELECT sum({{}} * short) AS x FROM {source}.t"
     with pytest.raises(longshore.DataError, match="explicit cast to a bigger decimal"):
         both[source].given(query.format("short"))

@@ -32,10 +32,10 @@ from longshore.duckdb.remote.text import (
     parenthesized,
     parse,
     parse_query,
-    quoted,
 )
 from longshore.duckdb.remote.types import Column, Table, Trust, Unsafe
 from longshore.errors import NotSupportedError
+from longshore.texts import quoted
 
 if TYPE_CHECKING:
     from longshore.duckdb.remote.attach import AnySource

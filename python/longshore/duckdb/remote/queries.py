@@ -10,7 +10,7 @@ from sqlglot import exp
 from longshore.duckdb.parameters import Params
 from longshore.duckdb.remote.dialect import Dialect
 from longshore.duckdb.remote.expressions import NameScope, Relation, Test, Value, ValueWriter, relation_of, require_only
-from longshore.duckdb.remote.text import Reference, quoted
+from longshore.duckdb.remote.text import Reference
 from longshore.duckdb.remote.types import (
     Kind,
     Table,
@@ -23,6 +23,7 @@ from longshore.duckdb.remote.types import (
     unsafe_if,
     whole_number,
 )
+from longshore.texts import quoted
 
 
 @dataclass(frozen=True)

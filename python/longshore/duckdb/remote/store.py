@@ -7,7 +7,6 @@ from longshore import sources
 from longshore.duckdb.mirror import Column as Stored
 from longshore.duckdb.mirror import columns_in, keys_of, means_of, predicates_of
 from longshore.duckdb.remote.dialect import Ask, Dialect, rows_of
-from longshore.duckdb.remote.text import quoted
 from longshore.duckdb.remote.types import Column, Kind, Table, Type
 from longshore.duckdb.session import View
 from longshore.errors import DataError, ProgrammingError
@@ -15,6 +14,7 @@ from longshore.frames.pushdown import Pushdown, fold_name
 from longshore.frames.stored import FORM, engine_rows, numbered_flags, schema_of, without_nulls
 from longshore.options import Options
 from longshore.target import target
+from longshore.texts import quoted
 
 if TYPE_CHECKING:
     from longshore._core import StoreTable, StoreTransaction

@@ -13,6 +13,7 @@ from sqlglot.tokens import Token, TokenType
 
 from longshore.duckdb.remote.types import Column, Table
 from longshore.errors import NotSupportedError
+from longshore.texts import quoted
 
 if TYPE_CHECKING:
     from longshore.duckdb.remote.plan import Plan
@@ -236,11 +237,6 @@ def is_read_once(node: exp.Expression) -> bool:
             return False
         node = node.parent
     return isinstance(node, exp.Select | exp.Union)
-
-
-def quoted(name: str) -> str:
-    """Quote a name for the engine."""
-    return '"' + name.replace('"', '""') + '"'
 
 
 def find_in_trees(trees: Sequence[exp.Expression], sources: Collection[str]) -> list[Reference]:

@@ -62,7 +62,7 @@ class ForBatches(_Terms, total=False):
     batch_size: int | None
 
 
-class GivesFrames:
+class FrameFetching:
     """A fetching object: runs a query, and gives its result as a frame."""
 
     __slots__ = ()
