@@ -47,8 +47,9 @@ test-rust: $(VENV)/.group-dev
 	@test -e $(DRIVER) && test -z "$$(find $(SOURCES) -newer $(DRIVER))" || cargo build --quiet --package longshore-adbc
 	cargo test --workspace --exclude longshore-py --quiet
 
+# The documentation's examples run among the tests, whose servers they share.
 test-python: $(VENV)/.longshore $(VENV)/bin/tds-server
-	$(VENV)/bin/python $(PYTEST) $(SPREAD) tests
+	$(VENV)/bin/python $(PYTEST) $(SPREAD) --doctest-glob='*.md' tests docs
 
 # What depends on the packages' versions; the core is the same.
 test-oldest: $(OLDEST)/.longshore
@@ -69,8 +70,7 @@ record: $(VENV)/.longshore ## record the conversations with servers that the Rus
 
 # The fixtures come as a plugin, for a conftest is for what lies below it, and the modules are the installed ones.
 doctest: $(VENV)/.longshore
-	$(VENV)/bin/python $(PYTEST) --noconftest -p tests.conftest --doctest-modules --pyargs longshore
-	$(VENV)/bin/python $(PYTEST) --noconftest -p tests.conftest --doctest-glob='*.md' docs
+	$(VENV)/bin/python $(PYTEST) --noconftest -p tests.fixtures --doctest-modules --pyargs longshore
 
 lint: $(VENV)/.longshore ## check format, lints, types, stubs and words
 	@cargo fmt --version >/dev/null 2>&1 && cargo clippy --version >/dev/null 2>&1 || \

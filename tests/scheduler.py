@@ -1,4 +1,7 @@
-"""Which tests run in one process: those of a file, or of a source in the contract, whose database is made once."""
+"""Which tests run in one process: those of a file, or of a source in the contract, whose database is made once.
+
+So does a page of the guide that is a source's.
+"""
 
 import re
 from typing import Any
@@ -21,6 +24,8 @@ class Scheduler(LoadFileScheduling):  # type: ignore[misc]
         file, _, name = nodeid.partition("::")
         if file.startswith(f"tests/{_DEAR}/"):
             return _DEAR
+        if name.removesuffix(".md") in _NAMES:
+            return name.removesuffix(".md")
         if not file.startswith("tests/contract/"):
             return file
         words = re.split(r"[\[\]-]", name.replace("to_", ""))

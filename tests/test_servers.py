@@ -17,8 +17,8 @@ import pymysql
 import pytest
 
 from tests.certificates import Certificates
-from tests.conftest import require
 from tests.cutter import Action, Cutter, Way
+from tests.fixtures import require
 from tests.servers import Endpoint, MariaDB, MySQL, Mysqld, MySQLEndpoint, PgBouncer, PostgreSQL, Server
 
 Make = Callable[..., PostgreSQL]

@@ -21,7 +21,7 @@ from tests.asyncpg.conftest import Run
 from tests.conformance import plain, postgresql
 from tests.conformance.case import Case
 from tests.conformance.cases import CASES
-from tests.conftest import Place
+from tests.fixtures import Place
 from tests.servers import Endpoint, PgBouncer
 
 pytestmark = [pytest.mark.packages, pytest.mark.pythons]

@@ -3,7 +3,7 @@
 from tests.conformance import mysql as mysql_quirks
 from tests.conformance import postgresql
 from tests.conformance import sqlite as sqlite_quirks
-from tests.conftest import Place
+from tests.fixtures import Place
 from tests.servers import MySQLEndpoint
 
 SAYS = "run python -m tests.conformance.generate"

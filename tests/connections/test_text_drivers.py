@@ -15,8 +15,8 @@ import longshore
 from tests.conformance import plain, postgresql
 from tests.conformance.case import Case
 from tests.conformance.cases import CASES
-from tests.conftest import Place
 from tests.connections.conftest import BOATS
+from tests.fixtures import Place
 from tests.servers import Endpoint
 
 #: The types of which clients tell in their own ways, and one of each form of text.

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 import longshore
-from tests.conftest import require
+from tests.fixtures import require
 from tests.servers import GoFlight, JavaFlight
 
 ROWS = [(1, "one", 1, 1), (2, "zero", 0, 1), (3, "negative one", -1, 1)]

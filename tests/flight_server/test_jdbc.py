@@ -15,7 +15,7 @@ import pytest
 import longshore
 from longshore import _core
 from tests.certificates import Certificates
-from tests.conftest import require
+from tests.fixtures import require
 from tests.flight_server.conftest import BERTHS, made
 from tests.flight_server.jdbc import Driver, JDBCError
 from tests.servers import Endpoint

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import require
+from tests.fixtures import require
 from tests.long import IS_LONG
 from tests.memory.child import WAYS, Task
 from tests.servers import mariadb, postgresql

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import require
 from tests.cutter import Cutter
+from tests.fixtures import require
 from tests.mysql.comparing import ROWS, SHIPS, Options
 from tests.servers import MariaDB, MySQL, Mysqld, MySQLEndpoint
 

@@ -7,7 +7,7 @@ import pytest
 
 import longshore
 from tests.certificates import Certificates
-from tests.conftest import require
+from tests.fixtures import require
 from tests.mysql.asking import PASSWORD, failure, literal, who, words
 from tests.mysql.bridge import bridge
 from tests.servers import MariaDB, MySQL

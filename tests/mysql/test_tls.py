@@ -11,7 +11,7 @@ import trustme
 
 import longshore
 from tests.certificates import Certificates
-from tests.conftest import require
+from tests.fixtures import require
 from tests.mysql.asking import failure, words
 from tests.mysql.bridge import bridge
 from tests.mysql.conftest import KINDS

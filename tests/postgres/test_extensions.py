@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import longshore
-from tests.conftest import require
+from tests.fixtures import require
 from tests.servers import PostgreSQL
 
 PROTOCOLS = ("binary", "text")

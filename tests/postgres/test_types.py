@@ -9,7 +9,7 @@ import longshore
 from tests.conformance import plain, postgresql
 from tests.conformance.case import Case, Misfit
 from tests.conformance.cases import CASES
-from tests.conftest import Place
+from tests.fixtures import Place
 
 
 def named(cases: list[Any]) -> list[Any]:

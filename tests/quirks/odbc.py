@@ -27,7 +27,7 @@ def address(driver: str, package: str, **settings: object) -> str:
 
 
 def _there(driver: str, package: str, **settings: object) -> str:
-    from tests.conftest import require
+    from tests.fixtures import require
 
     with require(lambda: contextlib.nullcontext(address(driver, package, **settings))) as found:
         return found

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.certificates import Certificates
-from tests.conftest import require
+from tests.fixtures import require
 from tests.postgres.connect.asking import PASSWORD
 from tests.servers import PostgreSQL, Server
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.conftest import require
+from tests.fixtures import require
 from tests.postgres.parallel.comparing import ROWS, Statements
 from tests.servers import PostgreSQL
 

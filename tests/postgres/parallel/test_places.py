@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 import longshore
-from tests.conftest import require
+from tests.fixtures import require
 from tests.postgres.parallel.comparing import Statements, in_parts, read, rows, serially
 from tests.servers import H2, Endpoint, PgBouncer, PostgreSQL, QuestDB, Standby
 
