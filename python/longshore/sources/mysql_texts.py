@@ -14,9 +14,9 @@ from typing import Any, NamedTuple, Protocol
 from longshore import errors
 from longshore.errors import InterfaceError, OperationalError
 
-_BUSY = "let its statement end, or close the stream that reads through it"
-_ALONE = "the connection is in autocommit: each statement of ours would be for itself"
-_BEGUN = "give one that is not in autocommit, or the URL"
+BUSY = "let its statement end, or close the stream that reads through it"
+ALONE = "the connection is in autocommit: each statement of ours would be for itself"
+BEGUN = "give one that is not in autocommit, or the URL"
 _QUERY, _PING, _SET_OPTION = 0x03, 0x0E, 0x1B
 #: Bits of what both can do: found rows are counted, the protocol itself, several statements in a text, several results.
 _FOUND_ROWS, _PROTOCOL_41, _MULTI_STATEMENTS, _MULTI_RESULTS = 1 << 1, 1 << 9, 1 << 16, 1 << 17
@@ -28,7 +28,7 @@ _DEADLOCK, _OUT_OF_SYNC = 1213, 2014
 _FULL, _ENOUGH = (1 << 24) - 1, 1 << 20
 _MOST_ROWS = 1000
 #: Seconds of a wait, after which the deadline is asked; and for what another connection is for.
-_SLICE, _ELSEWHERE = 0.05, 2
+SLICE, ELSEWHERE = 0.05, 2
 _SESSION = b"SELECT @@version, @@sql_mode, @@autocommit, connection_id()"
 #: The variables that change how the next statements are read, or whether they commit.
 _CHANGES = (b"sql_mode", b"autocommit")
@@ -123,11 +123,20 @@ def adopt(leased: Leased, owner: Any = None) -> "Client":
     return Client(leased, owner)
 
 
-class Client:
-    """One connection. While it is lent, the driver's own statements are refused.
+class Adopted:
+    """A connection of the caller's, who ends its transaction. One that an engine has lent goes back in the end."""
 
-    Whoever has the connection ends its transaction. One that an engine has lent goes back once nothing has it.
-    """
+    _owner: Any = None
+
+    def __del__(self) -> None:
+        """Give a connection back to the engine that has lent it."""
+        if self._owner is not None:
+            with contextlib.suppress(errors.Error):
+                self._owner.close()
+
+
+class Client(Adopted):
+    """One connection. While it is lent, the driver's own statements are refused."""
 
     def __init__(self, leased: Leased, owner: Any) -> None:
         """Keep all three."""
@@ -145,17 +154,17 @@ class Client:
     def lend(self) -> tuple[int, int, int, bool, bool]:
         """Tell what both can do, the thread, the status, whether it is for us alone, and that texts are all it has."""
         if self._driver.is_leased():
-            raise InterfaceError("the connection is busy", hint=_BUSY)
+            raise InterfaceError("the connection is busy", hint=BUSY)
         try:
             version, _, _, thread = self._note_session()
         except self._driver.failure as error:
             code, _, text = self._driver.explained(error)
             if code == _OUT_OF_SYNC:
-                raise InterfaceError("the connection is busy", hint=_BUSY) from None
-            raise _lost(text) from None
+                raise InterfaceError("the connection is busy", hint=BUSY) from None
+            raise lost(text) from None
         if self._owner is None:
             if self._status & _AUTOCOMMIT:
-                raise InterfaceError(_ALONE, hint=_BEGUN)
+                raise InterfaceError(ALONE, hint=BEGUN)
             self._status |= _IN_TRANSACTION
         self._driver.refuse(_refuse)
         self._is_leased = True
@@ -192,7 +201,7 @@ class Client:
         """Give some bytes of the answer; None where nothing has come for a while."""
         if not self._ready:
             try:
-                answer = self._answers.get(timeout=_SLICE)
+                answer = self._answers.get(timeout=SLICE)
             except queue.Empty:
                 return None
             if isinstance(answer, BaseException):
@@ -220,7 +229,7 @@ class Client:
 
         threading.Thread(target=run, name="longshore-kill", daemon=True).start()
         try:
-            failure = ran.get(timeout=_ELSEWHERE)
+            failure = ran.get(timeout=ELSEWHERE)
         except queue.Empty:
             failure = "the server does not answer"
         if failure:
@@ -234,12 +243,6 @@ class Client:
         if self._server is not None:
             self._server.join()
         self._driver.allow()
-
-    def __del__(self) -> None:
-        """Give a connection back to the engine that has lent it."""
-        if self._owner is not None:
-            with contextlib.suppress(errors.Error):
-                self._owner.close()
 
     # The server's side.
 
@@ -269,7 +272,7 @@ class Client:
     def _put(self, piece: bytes | BaseException) -> None:
         while self._is_leased:
             with contextlib.suppress(queue.Full):
-                self._answers.put(piece, timeout=_SLICE)
+                self._answers.put(piece, timeout=SLICE)
                 return
 
     def _answer(self, code: int, body: bytes) -> Iterator[bytes]:
@@ -286,7 +289,7 @@ class Client:
         except self._driver.failure as error:
             number, sqlstate, text = self._driver.explained(error)
             if not 1000 <= number < 2000 and not 3000 <= number < 5000:  # noqa: PLR2004  the clients' own
-                raise _lost(text) from None
+                raise lost(text) from None
             if number == _DEADLOCK:
                 self._status &= ~_IN_TRANSACTION
             yield self._error(number, sqlstate, text)
@@ -389,8 +392,9 @@ def _length(number: int) -> bytes:
 
 
 def _refuse(*_statement: object, **_arguments: object) -> None:
-    raise InterfaceError("a stream of Longshore's reads through the connection", hint=_BUSY)
+    raise InterfaceError("a stream of Longshore's reads through the connection", hint=BUSY)
 
 
-def _lost(text: str) -> OperationalError:
-    return OperationalError(f"the connection to the server is lost: {text}", hint="connect again")
+def lost(failure: object) -> OperationalError:
+    """Make the error of a connection that has gone."""
+    return OperationalError(f"the connection to the server is lost: {failure}", hint="connect again")

@@ -7,16 +7,8 @@ from typing import Any
 import pymysql
 from pymysql.constants import SERVER_STATUS
 
-from longshore import errors
 from longshore.errors import InterfaceError, OperationalError
-
-_BUSY = "let its statement end, or close the stream that reads through it"
-_ALONE = "the connection is in autocommit: each statement of ours would be for itself"
-_BEGUN = "begin a transaction on it, as with connection.begin(), or give the URL"
-#: Seconds of a wait, after which the deadline is asked.
-_SLICE = 0.05
-#: Seconds for what another connection is for.
-_ELSEWHERE = 2
+from longshore.sources.mysql_texts import ALONE, BEGUN, BUSY, ELSEWHERE, SLICE, Adopted, lost
 
 
 def scheme(_connection: object) -> str:
@@ -29,11 +21,8 @@ def adopt(connection: Any, owner: object = None) -> "Client":
     return Client(connection, owner)
 
 
-class Client:
-    """One connection. While its socket is lent, pymysql's own statements are refused.
-
-    Whoever has the connection ends its transaction. One that an engine has lent goes back once nothing has it.
-    """
+class Client(Adopted):
+    """One connection. While its socket is lent, pymysql's own statements are refused."""
 
     def __init__(self, connection: Any, owner: Any) -> None:
         """Keep both."""
@@ -48,14 +37,14 @@ class Client:
         result = connection._result
         is_reading = result is not None and (result.unbuffered_active or result.has_next)
         if is_reading or "_execute_command" in vars(connection):
-            raise InterfaceError("the pymysql connection is busy", hint=_BUSY)
+            raise InterfaceError("the pymysql connection is busy", hint=BUSY)
         status = connection.server_status
         is_alone = status & SERVER_STATUS.SERVER_STATUS_AUTOCOMMIT and not status & SERVER_STATUS.SERVER_STATUS_IN_TRANS
         if self._owner is None and is_alone:
-            raise InterfaceError(_ALONE, hint=_BEGUN)
+            raise InterfaceError(ALONE, hint=BEGUN)
         self._socket = connection._sock
         self._timeout = self._socket.gettimeout()
-        self._socket.settimeout(_SLICE)
+        self._socket.settimeout(SLICE)
         connection._execute_command = _refuse  # what all of its statements go through
         capabilities = connection.client_flag & connection.server_capabilities
         return capabilities, connection.thread_id(), status, self._owner is not None, False
@@ -67,7 +56,7 @@ class Client:
         except TimeoutError:
             return None
         except OSError as error:
-            raise _lost(error) from None
+            raise lost(error) from None
         return received
 
     def send(self, data: bytes) -> int | None:
@@ -77,7 +66,7 @@ class Client:
         except TimeoutError:
             return None
         except OSError as error:
-            raise _lost(error) from None
+            raise lost(error) from None
         return sent
 
     def run_elsewhere(self, statements: list[str]) -> None:
@@ -85,7 +74,7 @@ class Client:
         other = copy.copy(self._connection)
         del other._execute_command  # the refusal
         other._result = other._sock = other._rfile = other.init_command = None
-        other.connect_timeout = other._read_timeout = other._write_timeout = _ELSEWHERE
+        other.connect_timeout = other._read_timeout = other._write_timeout = ELSEWHERE
         try:
             other.connect()
         except pymysql.Error as error:
@@ -108,16 +97,6 @@ class Client:
         connection._sock.settimeout(self._timeout)
         connection._result, connection.server_status = None, status
 
-    def __del__(self) -> None:
-        """Give a connection back to the engine that has lent it."""
-        if self._owner is not None:
-            with contextlib.suppress(errors.Error):
-                self._owner.close()
-
 
 def _refuse(*_command: object) -> None:
-    raise pymysql.ProgrammingError(f"a stream of Longshore's reads through the connection\nHint: {_BUSY}")
-
-
-def _lost(error: OSError) -> OperationalError:
-    return OperationalError(f"the connection to the server is lost: {error}", hint="connect again")
+    raise pymysql.ProgrammingError(f"a stream of Longshore's reads through the connection\nHint: {BUSY}")
