@@ -123,3 +123,12 @@ def _check(column: pa.ChunkedArray, name: str, vendor: str) -> None:
         for row, value in enumerate(column.to_pylist()):
             if value is not None and value.nanoseconds % 1000:
                 raise DataError(f"{value} is cut by the driver, which has microseconds", column=name, row=row)
+
+
+class UnrepresentableError(Exception):
+    """A value that does not fit its column, which makes an error of it; and why, where it is not the value itself."""
+
+    def __init__(self, row: int, reason: str = "") -> None:
+        """Keep the row within its batch."""
+        super().__init__(reason)
+        self.row = row

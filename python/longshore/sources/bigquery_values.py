@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from google.cloud import bigquery
 
 from longshore.errors import DataError, NotSupportedError, ProgrammingError
+from longshore.sources.arrow import UnrepresentableError
 from longshore.sources.bigquery_types import name_of
 from longshore.sources.loading import misfit
 
@@ -82,15 +83,6 @@ _CONVERT = "convert the data to the column's type, or write it into a column for
 _EMPTY = "write an empty list: BigQuery keeps no NULL of an ARRAY"
 
 
-class Unfit(Exception):  # noqa: N818  a row of a column, which makes an error of it
-    """A value that does not fit, and why, where it is not the value itself."""
-
-    def __init__(self, row: int, reason: str = "") -> None:
-        """Keep the row within its batch."""
-        super().__init__(reason)
-        self.row = row
-
-
 @dataclass(frozen=True)
 class Column:
     """A column of the table, and how the data's values come to it."""
@@ -129,7 +121,7 @@ class Column:
         array = pa.concat_arrays(array.chunks) if isinstance(array, pa.ChunkedArray) else array
         try:
             return _fitted(array, self.field)
-        except Unfit as unfit:
+        except UnrepresentableError as unfit:
             row = unfit.row
             plain = _plain(array.slice(row, 1))
             # Without pandas, pyarrow shows no nanoseconds.
@@ -308,7 +300,7 @@ def _fitted(values: Any, field: Any) -> pa.Array:
     values = _plain(values)
     if pa.types.is_null(values.type):
         if _is_list(field) and len(values):
-            raise Unfit(0, "NULL, and not a list")
+            raise UnrepresentableError(0, "NULL, and not a list")
         return pa.nulls(len(values), _arrow(field))
     if _is_list(field):
         return _list(values, field)
@@ -329,8 +321,8 @@ def _list(values: Any, field: Any) -> pa.Array:
     try:
         _refuse(inner.is_null(), "an ARRAY of BigQuery's has no NULL")
         fitted = _fitted(inner, _element(field))
-    except Unfit as unfit:
-        raise Unfit(parents[unfit.row].as_py(), str(unfit)) from None
+    except UnrepresentableError as unfit:
+        raise UnrepresentableError(parents[unfit.row].as_py(), str(unfit)) from None
     offsets = pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(counts)])
     return pa.ListArray.from_arrays(offsets, fitted)
 
@@ -341,8 +333,8 @@ def _struct(values: Any, field: Any) -> pa.Array:
     inner = dict(zip((each.name.lower() for each in values.type), values.take(places).flatten(), strict=True))
     try:
         parts = [_fitted(inner[each.name.lower()], each) for each in field.fields]
-    except Unfit as unfit:
-        raise Unfit(places[unfit.row].as_py(), str(unfit)) from None
+    except UnrepresentableError as unfit:
+        raise UnrepresentableError(places[unfit.row].as_py(), str(unfit)) from None
     fitted = pa.StructArray.from_arrays(parts, fields=[*_arrow(field)])
     return fitted.take(pc.index_in(pa.array(range(len(values)), places.type), value_set=places))
 
@@ -357,14 +349,16 @@ def _precise(field: Any) -> pa.DataType:
 
 
 def _exact(values: Any, kind: pa.DataType) -> pa.Array:
-    """Cast values of which each is the same after it; raises ``Unfit`` for the first other."""
+    """Cast values of which each is the same after it; raises ``UnrepresentableError`` for the first other."""
     if values.type == kind:
         return values
     try:
         cast = _cast(values, kind)
     except pa.ArrowInvalid:
         rows = range(len(values) + 1)
-        raise Unfit(bisect.bisect_left(rows, x=True, key=lambda end: _fails(values.slice(0, end), kind)) - 1) from None
+        raise UnrepresentableError(
+            bisect.bisect_left(rows, x=True, key=lambda end: _fails(values.slice(0, end), kind)) - 1
+        ) from None
     if pa.types.is_string(kind):
         return cast
     is_text = _class(values.type) == "text"
@@ -413,7 +407,7 @@ def _check_bounds(values: Any, field: Any) -> None:
 def _refuse(are_unfit: Any, reason: str) -> None:
     row = pc.index(are_unfit, value=True).as_py()
     if row >= 0:
-        raise Unfit(row, reason)
+        raise UnrepresentableError(row, reason)
 
 
 def _intervals(values: Any) -> pa.Array:
@@ -424,7 +418,7 @@ def _intervals(values: Any) -> pa.Array:
             continue
         microseconds, rest = divmod(abs(value.nanoseconds), 1000)
         if rest:
-            raise Unfit(row, f"{value} has nanoseconds, and an interval of BigQuery's microseconds")
+            raise UnrepresentableError(row, f"{value} has nanoseconds, and an interval of BigQuery's microseconds")
         seconds, fraction = divmod(microseconds, 1_000_000)
         signs = ["-" if each < 0 else "" for each in (value.months, value.nanoseconds)]
         years, months = divmod(abs(value.months), 12)

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from longshore.errors import DataError, NotSupportedError
+from longshore.sources.arrow import UnrepresentableError
 
 if TYPE_CHECKING:
     from longshore.sources.oracle import Session
@@ -61,7 +62,7 @@ class Column:
         try:
             values = values if self.convert is None else self.convert(values)
             return values if values.type == self.kind else values.cast(self.kind)
-        except _Unfit as unfit:
+        except UnrepresentableError as unfit:
             row = before + unfit.row
             raise DataError(str(unfit), column=self.name, row=row, native_type=self.native, hint=_AS_TEXT) from None
         except pa.ArrowInvalid as error:
@@ -69,12 +70,6 @@ class Column:
 
 
 _AS_TEXT = "read it as text: TO_CHAR in the query"
-
-
-class _Unfit(Exception):  # noqa: N818  a row of a column, which makes an error of it
-    def __init__(self, row: int, message: str) -> None:
-        super().__init__(message)
-        self.row = row
 
 
 @dataclass(frozen=True)
@@ -244,7 +239,7 @@ _MOST_SECONDS = 9_223_372_035
 def _refuse(is_odd: Any, texts: Any, why: str) -> None:
     row = pc.index(is_odd, value=True).as_py()
     if row >= 0:
-        raise _Unfit(row, f"{texts[row]}: {why}")
+        raise UnrepresentableError(row, f"{texts[row]}: {why}")
 
 
 def _intervals(values: Any) -> Any:
@@ -255,7 +250,7 @@ def _intervals(values: Any) -> Any:
         if found is None:
             if text is None:
                 return None
-            raise _Unfit(row, f"{text} is not an interval")
+            raise UnrepresentableError(row, f"{text} is not an interval")
         sign, days, hours, minutes, seconds, fraction, sign_of_months, years, months = found.groups()
         if years is not None:
             return (-1 if sign_of_months == "-" else 1) * (int(years) * 12 + int(months)), 0, 0

@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from longshore.errors import DataError, Error, NotSupportedError, ProgrammingError
+from longshore.sources.arrow import UnrepresentableError
 from longshore.sources.dialects import literal
 from longshore.sources.loading import EXISTS, MISSING
 
@@ -251,7 +252,7 @@ class Target:
             values = pc.run_end_decode(values)
         try:
             return self._convert(values)
-        except _Unfit as unfit:
+        except UnrepresentableError as unfit:
             raise self._misfit(values, unfit.row, before, str(unfit)) from None
         except pa.ArrowInvalid:
             row = _first(values, self._convert)
@@ -317,12 +318,6 @@ class Target:
         raise NotSupportedError(message, column=self.name, native_type=name, hint=_CONVERT)
 
 
-class _Unfit(Exception):  # noqa: N818  a row of a column, which makes an error of it
-    def __init__(self, row: int, message: str) -> None:
-        super().__init__(message)
-        self.row = row
-
-
 def _plain(kind: Any) -> Any:
     """Give the type of the values that a type of Arrow's has within."""
     while pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
@@ -341,7 +336,7 @@ def _first(values: Any, convert: Callable[[Any], Any]) -> int:
     def fails(rows: int) -> bool:
         try:
             convert(values.slice(0, rows))
-        except (pa.ArrowInvalid, _Unfit):
+        except (pa.ArrowInvalid, UnrepresentableError):
             return True
         return False
 
@@ -351,7 +346,7 @@ def _first(values: Any, convert: Callable[[Any], Any]) -> int:
 def _refuse(is_odd: Any, why: str) -> None:
     row = pc.index(is_odd, value=True).as_py()
     if row >= 0:
-        raise _Unfit(row, why)
+        raise UnrepresentableError(row, why)
 
 
 def _filled(values: Any, length: Callable[[Any], Any], kind: Any) -> Any:
@@ -382,9 +377,9 @@ def _of_numbers(values: Any, scale: int, parse: Callable[[Any], Decimal | None])
     for row, value in enumerate(values.to_pylist()):
         number = None if value is None else parse(value)
         if value is not None and number is None:
-            raise _Unfit(row, _NOT_A_NUMBER)
+            raise UnrepresentableError(row, _NOT_A_NUMBER)
         if number and scale != _NO_SCALE and _places(number) > scale:
-            raise _Unfit(row, f"the column has {scale} digits after the point, and would round it")
+            raise UnrepresentableError(row, f"the column has {scale} digits after the point, and would round it")
         numbers.append(number)
     if scale == _NO_SCALE:
         scale = min(max((_places(number) for number in numbers if number), default=0), _DIGITS)
