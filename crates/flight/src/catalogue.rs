@@ -10,14 +10,13 @@ use arrow_flight::sql::{
     CommandGetTableTypes, CommandGetTables, ProstMessageExt, SqlInfo,
 };
 use arrow_schema::{Field, Schema};
-use bytes::Bytes;
 use longshore_core::{
     COLUMN, CONSTRAINT, CatalogueQueries, Kind, NATIVE_TYPE, PLACE, Query, Result, catalogue_batch, type_name,
 };
 use longshore_flight_protocol::CATALOGUE;
 
 use crate::error::broken;
-use crate::ipc::declared;
+use crate::messages::declared;
 use crate::results::{Rows, choices};
 use crate::session::FlightSession;
 
@@ -148,7 +147,7 @@ impl FlightSession {
                 if place[3].as_deref() == Some(SYSTEM) || schemas.is_null(row) {
                     continue;
                 }
-                let schema = declared(&Bytes::copy_from_slice(schemas.value(row)))?;
+                let schema = declared(schemas.value(row))?;
                 for (at, field) in schema.iter().flat_map(|schema| schema.fields()).enumerate() {
                     rows.push([&place[..3], &column(at, field)].concat());
                 }

@@ -136,9 +136,9 @@ mod tests {
     use arrow_array::{ArrayRef, DictionaryArray, Int64Array, ListArray, RunArray, StringArray, StructArray};
     use arrow_buffer::OffsetBuffer;
     use arrow_schema::Field;
+    use longshore_flight_protocol::ipc::{Decoded, Decoder};
 
     use super::*;
-    use crate::ipc::{Decoded, Decoder};
 
     fn batch(columns: Vec<ArrayRef>) -> RecordBatch {
         let field = |column: &ArrayRef| Field::new("c", column.data_type().clone(), true);

@@ -2,9 +2,8 @@
 
 use longshore_core::{Error, Kind};
 use longshore_flight_protocol::SQLSTATE;
+use longshore_flight_protocol::ipc::Fault;
 use tonic::{Code, Status};
-
-use crate::ipc::Fault;
 
 /// A failed call's error: the server's words, the family of its code, and its SQLSTATE where it tells one.
 pub(crate) fn error_of(status: &Status) -> Error {
@@ -49,12 +48,11 @@ pub(crate) fn broken(what: impl std::fmt::Display) -> Error {
         .with_hint("what came before is not the whole result; report it to whoever keeps the server")
 }
 
-impl From<Fault> for Error {
-    fn from(fault: Fault) -> Self {
-        match fault {
-            Fault::Broken(what) => broken(what),
-            Fault::NoRoom(error) => error,
-        }
+/// The error of a message that is not read.
+pub(crate) fn unread(fault: Fault) -> Error {
+    match fault {
+        Fault::Broken(what) => broken(what),
+        Fault::NoRoom(error) => error,
     }
 }
 

@@ -1,8 +1,8 @@
 //! Flight SQL: any database behind a server of Apache Arrow's protocol, as a source.
 //!
 //! Results are Arrow from the server on. [`link`] is one HTTP/2 connection, driven by a thread of its own; [`client`] makes
-//! the calls of Flight over it, with what proves who calls; [`messages`] takes a stream apart, and [`ipc`] reads its messages;
-//! [`results`] are the rows of all endpoints.
+//! the calls of Flight over it, with what proves who calls; [`messages`] takes a stream apart; [`results`] are the rows of all
+//! endpoints.
 
 mod binding;
 mod catalogue;
@@ -10,7 +10,6 @@ mod client;
 mod credentials;
 mod encode;
 mod error;
-pub mod ipc;
 mod link;
 mod messages;
 mod options;
@@ -20,7 +19,6 @@ mod session;
 mod settings;
 mod sink;
 mod statement;
-mod texts;
 mod wait;
 
 use longshore_core::{Deadline, Driver, Result, Session, Target};

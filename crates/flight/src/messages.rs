@@ -6,18 +6,21 @@ use std::pin::Pin;
 
 use arrow_buffer::MutableBuffer;
 use arrow_flight::{FlightData, Ticket};
+use arrow_schema::SchemaRef;
 use bytes::{Buf, Bytes};
 use http::header::{CONTENT_TYPE, TE};
 use http::{HeaderMap, HeaderValue, StatusCode, Uri};
 use http_body_util::Full;
 use hyper::body::{Body, Incoming};
+use longshore_core::Error;
 use longshore_core::memory::room_for;
+use longshore_flight_protocol::ipc::{self, Message};
 use prost::Message as _;
 use tonic::codec::{CompressionEncoding, DecodeBuf, Decoder};
 use tonic::{Code, Request, Response, Status, Streaming};
 use tower_service::Service;
 
-use crate::ipc::Message;
+use crate::error::unread;
 use crate::link::Link;
 
 const DO_GET: &str = "/arrow.flight.protocol.FlightService/DoGet";
@@ -220,6 +223,11 @@ impl Plain {
     fn cut(&self) -> Status {
         self.ended().err().unwrap_or_else(|| Status::internal("the stream has ended within a message"))
     }
+}
+
+/// The schema that a server tells of before its rows; `None` where it tells none.
+pub(crate) fn declared(schema: &[u8]) -> Result<Option<SchemaRef>, Error> {
+    ipc::declared(schema).map_err(unread)
 }
 
 /// Has the system give the pages of memory that is about to be written at once: one fault for each would be half of what they cost.

@@ -19,7 +19,7 @@ use endpoint::{Endpoint, agreed};
 use several::Several;
 
 use crate::error::broken;
-use crate::ipc::declared;
+use crate::messages::declared;
 use crate::session::FlightSession;
 use crate::statement::Prepared;
 

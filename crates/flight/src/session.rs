@@ -22,7 +22,7 @@ use prost::Message;
 use crate::catalogue;
 use crate::client::{Client, Shared};
 use crate::credentials::Credentials;
-use crate::ipc::declared;
+use crate::messages::declared;
 use crate::results::{FlightBatches, Rows, Servers, cancel, choices};
 use crate::settings::{Places, Settings};
 use crate::sink::FlightSink;

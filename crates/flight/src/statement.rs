@@ -16,7 +16,7 @@ use prost::Message;
 use crate::client::Client;
 use crate::encode::Encoder;
 use crate::error::broken;
-use crate::ipc::declared;
+use crate::messages::declared;
 use crate::settings::Places;
 use crate::wait::wait;
 

@@ -1,7 +1,9 @@
-//! The parts of Flight SQL that Longshore's client and its server share and that arrow-flight lacks.
+//! The parts of Flight SQL that Longshore's client and its server share and that arrow-flight lacks: [`ipc`] reads messages.
 
 mod error;
+pub mod ipc;
 mod session;
+mod texts;
 
 pub use error::{SQLSTATE, error_of, set_error};
 pub use session::{

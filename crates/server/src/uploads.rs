@@ -7,7 +7,7 @@ use arrow_flight::{FlightData, FlightDescriptor};
 use arrow_schema::SchemaRef;
 use longshore_core::memory::rows_size;
 use longshore_core::{Error, Kind, Params, Result, Value};
-use longshore_flight::ipc::{Decoded, Decoder, Fault};
+use longshore_flight_protocol::ipc::{Decoded, Decoder, Fault};
 use longshore_values::parameters;
 use tokio::sync::mpsc;
 use tonic::{Status, Streaming};

@@ -7,12 +7,12 @@ use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_flight::FlightEndpoint;
 use arrow_schema::{Field, Schema, SchemaRef};
 use longshore_core::{Deadline, Error, Kind, Place, Result, locked};
+use longshore_flight_protocol::ipc::{Decoded, Decoder};
 use longshore_source::settings::Url;
 use tonic::Code;
 
 use crate::client::Client;
-use crate::error::broken;
-use crate::ipc::{Decoded, Decoder};
+use crate::error::{broken, unread};
 use crate::link::Address;
 use crate::messages::Messages;
 use crate::wait::wait;
@@ -153,7 +153,7 @@ impl Endpoint {
         let limit = self.client.shared.settings.call_timeout;
         let limited = limit.map(|limit| deadline.at_most(limit));
         match wait(limited.as_ref().unwrap_or(deadline), self.stream.next())? {
-            Ok(Some(data)) => Ok(Some(self.decoder.decode(&data)?)),
+            Ok(Some(data)) => Ok(Some(self.decoder.decode(&data).map_err(unread)?)),
             Ok(None) => Ok(None),
             Err(status) => Err(self.client.failure(&status)),
         }

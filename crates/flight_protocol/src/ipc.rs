@@ -144,16 +144,16 @@ impl Decoder {
     }
 }
 
-/// The schema that a server declares; `None` where it declares none.
-pub(crate) fn declared(schema: &Bytes) -> Result<Option<SchemaRef>, Error> {
+/// The schema that a message tells of beforehand; `None` where it tells none.
+pub fn declared(schema: &[u8]) -> Result<Option<SchemaRef>> {
     if schema.is_empty() {
         return Ok(None);
     }
     let read = catch_unwind(|| try_schema_from_ipc_buffer(schema));
     match read {
         Ok(Ok(schema)) => Ok(Some(Arc::new(schema))),
-        Ok(Err(error)) => Err(unreadable(&error).into()),
-        Err(_) => Err(broken("a schema is not one of Arrow's").into()),
+        Ok(Err(error)) => Err(unreadable(&error)),
+        Err(_) => Err(broken("a schema is not one of Arrow's")),
     }
 }
 
@@ -166,7 +166,7 @@ fn schema_of(message: &arrow_ipc::Message<'_>) -> Result<Schema> {
 }
 
 /// The body where Arrow's buffers may lie: a message begins anywhere.
-pub(crate) fn aligned(body: &Bytes) -> Buffer {
+fn aligned(body: &Bytes) -> Buffer {
     if body.as_ptr().align_offset(ALIGNMENT) == 0 {
         Buffer::from(body.clone())
     } else {
