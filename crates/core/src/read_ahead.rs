@@ -1,5 +1,6 @@
 //! A result that is read on a thread of its own while its batches are used.
 
+use std::iter::repeat_with;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -14,8 +15,10 @@ use crate::{Batches, Deadline, Error, Process, Result};
 const WAITING: usize = 2;
 /// The bytes from which on a batch waits alone.
 const LARGE: usize = 8 << 20;
+/// The bytes from which on the next batch is not made before it is asked for: there is one in memory, not four.
+const HUGE: usize = 128 << 20;
 
-/// A place of the queue: a batch, or `None` before one that takes two.
+/// A place of the queue: a batch, or `None` before one that takes two, or after one that no other is made next to.
 type Place = Option<Result<RecordBatch>>;
 
 /// Batches on their way from one thread to another. Ends only after the result's own end.
@@ -49,10 +52,14 @@ impl ReadAhead {
         let schema = batches.schema();
         let (sender, receiver) = sync_channel(WAITING);
         let (alive, ended) = sync_channel(0);
+        let none = |count| repeat_with(|| None).take(count);
         let read = move || {
             for batch in batches.by_ref() {
-                let is_large = batch.as_ref().is_ok_and(|batch| rows_size(batch) >= LARGE);
-                if (is_large && sender.send(None).is_err()) || sender.send(Some(batch)).is_err() {
+                let size = batch.as_ref().map_or(0, rows_size);
+                let (before, after) =
+                    (usize::from(size >= LARGE), if size >= HUGE { WAITING + 1 } else { 0 });
+                let mut places = none(before).chain([Some(batch)]).chain(none(after));
+                if places.any(|place| sender.send(place).is_err()) {
                     break;
                 }
             }
@@ -135,5 +142,60 @@ impl Drop for ReadAhead {
         }
         // A panic has been told of, or no one asks any more.
         let _ = self.join();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use arrow_array::UInt8Array;
+    use arrow_schema::{DataType, Field, Schema};
+
+    use super::*;
+    use crate::Session;
+
+    /// Batches of a huge column, each but the first of which has to be asked for before it is made.
+    struct Huge {
+        left: usize,
+        asked: Arc<AtomicBool>,
+    }
+
+    impl Iterator for Huge {
+        type Item = Result<RecordBatch>;
+
+        fn next(&mut self) -> Option<Self::Item> {
+            self.left = self.left.checked_sub(1)?;
+            if !self.asked.swap(false, Ordering::SeqCst) {
+                return Some(Err(Error::internal("a batch is made that is not asked for")));
+            }
+            let column = Arc::new(UInt8Array::from(vec![0; HUGE]));
+            Some(Ok(RecordBatch::try_new(self.schema(), vec![column]).unwrap()))
+        }
+    }
+
+    impl Batches for Huge {
+        fn schema(&self) -> SchemaRef {
+            Arc::new(Schema::new(vec![Field::new("n", DataType::UInt8, false)]))
+        }
+
+        fn into_session(self: Box<Self>) -> Option<Box<dyn Session>> {
+            None
+        }
+    }
+
+    #[test]
+    fn next_to_a_huge_batch_no_other_is_made() {
+        let asked = Arc::new(AtomicBool::new(true));
+        let batches = Box::new(Huge { left: 3, asked: asked.clone() });
+        let mut ahead = ReadAhead::start(batches, &Deadline::never(), None, || {}).unwrap();
+        for _ in 0..3 {
+            assert_eq!(ahead.next().unwrap().unwrap().num_rows(), HUGE);
+            // One that reads ahead does so meanwhile.
+            thread::sleep(Duration::from_millis(5));
+            asked.store(true, Ordering::SeqCst);
+        }
+        assert!(ahead.next().is_none());
     }
 }

@@ -83,9 +83,9 @@ pub struct Limits {
     pub handles: usize,
     /// The bytes of a message from a client.
     pub message: usize,
-    /// The bytes that the parts of one result may take in memory, and on the disk.
+    /// The bytes that the parts of all results may take in memory.
     pub part_memory: usize,
-    /// See `part_memory`.
+    /// The bytes that the parts of one result may take on the disk.
     pub part_disk: u64,
 }
 

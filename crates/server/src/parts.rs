@@ -3,6 +3,7 @@
 //! Batches go round to the queues. What does not fit into memory waits in files without a name, up to a quota.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -64,10 +65,35 @@ pub(crate) enum Part {
     Nothing,
 }
 
-/// The memory that the parts of a result may take together.
-#[derive(Clone, Copy)]
+/// The memory that the batches of all results may take together, but for one of each part.
+pub(crate) struct Room {
+    most: usize,
+    used: AtomicUsize,
+}
+
+impl Room {
+    pub(crate) fn new(most: usize) -> Arc<Self> {
+        Arc::new(Self { most, used: AtomicUsize::new(0) })
+    }
+
+    /// Results that ask at the same time may each get what is left: a batch too many.
+    fn has(&self, size: usize) -> bool {
+        self.used.load(Ordering::Relaxed) + size <= self.most
+    }
+
+    fn take(&self, size: usize) {
+        self.used.fetch_add(size, Ordering::Relaxed);
+    }
+
+    fn give_back(&self, size: usize) {
+        self.used.fetch_sub(size, Ordering::Relaxed);
+    }
+}
+
+/// The limits of a result in parts.
+#[derive(Clone)]
 pub(crate) struct Quota {
-    pub(crate) memory: usize,
+    pub(crate) memory: Arc<Room>,
     pub(crate) disk: u64,
     /// The rows of the result.
     pub(crate) rows: Option<u64>,
@@ -82,8 +108,8 @@ struct Shared {
 
 struct Queues {
     each: Vec<Queue>,
-    /// The bytes in memory and in files, of all queues.
-    memory: usize,
+    memory: Arc<Room>,
+    /// The bytes in files, of all queues.
     disk: u64,
     end: Option<End>,
 }
@@ -120,13 +146,13 @@ pub(crate) struct PartReader {
 /// Divides `rows` into so many parts; a thread of its own runs the statement to its end.
 /// Its first rows are there when this returns: what changes after it is no longer seen.
 pub(crate) fn divided(rows: Rows, count: usize, quota: Quota, deadline: &Deadline) -> Result<Vec<Part>> {
-    let queues =
-        Queues { each: (0..count).map(|_| Queue::default()).collect(), memory: 0, disk: 0, end: None };
+    let each = (0..count).map(|_| Queue::default()).collect();
+    let queues = Queues { each, memory: quota.memory.clone(), disk: 0, end: None };
     let (queues, changed) = (Mutex::new(queues), Condvar::new());
     let shared = Arc::new(Shared { queues, changed, cancel: rows.cancel.clone() });
     let filled = shared.clone();
     let fill = move || {
-        let ended = filled.fill(rows.batches, quota);
+        let ended = filled.fill(rows.batches, &quota);
         locked(&filled.queues).end = Some(match ended {
             Ok(()) => End::Whole,
             Err(error) => End::Failed {
@@ -148,7 +174,7 @@ pub(crate) fn divided(rows: Rows, count: usize, quota: Quota, deadline: &Deadlin
 }
 
 impl Shared {
-    fn fill(&self, batches: Box<dyn Batches>, quota: Quota) -> Result<()> {
+    fn fill(&self, batches: Box<dyn Batches>, quota: &Quota) -> Result<()> {
         let mut spills: Vec<Spill> = locked(&self.queues).each.iter().map(|_| Spill::default()).collect();
         let mut rows = 0;
         for (batch, number) in batches.zip((0..spills.len()).cycle()) {
@@ -163,7 +189,7 @@ impl Shared {
             if is_closed[number] {
                 continue;
             }
-            if let Some(batch) = self.keep(number, batch, quota) {
+            if let Some(batch) = self.keep(number, batch) {
                 // The readers go on while it is written.
                 let spilled = spills[number].write(&batch)?;
                 let mut queues = locked(&self.queues);
@@ -189,11 +215,11 @@ impl Shared {
     }
 
     /// Keeps a batch in memory; gives it back where there is no room, nor a reader that makes some soon.
-    fn keep(&self, number: usize, batch: RecordBatch, quota: Quota) -> Option<RecordBatch> {
+    fn keep(&self, number: usize, batch: RecordBatch) -> Option<RecordBatch> {
         let size = rows_size(&batch);
         let mut queues = locked(&self.queues);
         // A reader that waits for its next batch has it without a way by the disk.
-        while !queues.each[number].waiting.is_empty() && queues.memory + size > quota.memory {
+        while !queues.each[number].waiting.is_empty() && !queues.memory.has(size) {
             let taken = queues.each[number].taken;
             let left = taken.map_or(Duration::ZERO, |taken| SLOW.saturating_sub(taken.elapsed()));
             if left.is_zero() {
@@ -213,7 +239,7 @@ impl Queues {
             return;
         }
         match &waiting {
-            Waiting::InMemory(_, size) => self.memory += size,
+            Waiting::InMemory(_, size) => self.memory.take(*size),
             Waiting::OnDisk(spilled) => self.disk += spilled.length as u64,
         }
         queue.waiting.push_back(waiting);
@@ -221,7 +247,7 @@ impl Queues {
 
     fn forget(&mut self, waiting: &Waiting) {
         match waiting {
-            Waiting::InMemory(_, size) => self.memory -= size,
+            Waiting::InMemory(_, size) => self.memory.give_back(*size),
             Waiting::OnDisk(spilled) => self.disk -= spilled.length as u64,
         }
     }
@@ -311,16 +337,25 @@ mod tests {
     fn a_batch_goes_to_the_disk_where_no_one_takes_those_before_it() {
         let column: ArrayRef = Arc::new(Int64Array::from_iter_values(0..1_000));
         let batch = RecordBatch::try_from_iter([("n", column)]).unwrap();
-        let each = (0..2).map(|_| Queue::default()).collect();
-        let queues = Mutex::new(Queues { each, memory: 0, disk: 0, end: None });
-        let shared = Shared { queues, changed: Condvar::new(), cancel: CancelHandle::default() };
-        let quota = Quota { memory: 8_000, disk: 0, rows: None };
-        let keep = |number| shared.keep(number, batch.slice(0, 900), quota).is_none();
-        assert!(keep(0));
-        assert!(!keep(0));
-        // The second reader may be waiting for this one.
-        assert!(keep(1));
-        assert!(!keep(1));
-        assert_eq!(locked(&shared.queues).memory, 2 * 7_200);
+        let room = Room::new(16_000);
+        let result = || {
+            let each = (0..2).map(|_| Queue::default()).collect();
+            let queues = Mutex::new(Queues { each, memory: room.clone(), disk: 0, end: None });
+            Arc::new(Shared { queues, changed: Condvar::new(), cancel: CancelHandle::default() })
+        };
+        let keep = |result: &Shared, number| result.keep(number, batch.slice(0, 900)).is_none();
+        let (one, other) = (result(), result());
+        assert!(keep(&one, 0));
+        assert!(keep(&one, 0));
+        assert!(!keep(&one, 0));
+        // The room is that of all results, but the other readers may be waiting for these.
+        assert!(keep(&one, 1));
+        assert!(keep(&other, 0));
+        assert!(!keep(&other, 0));
+        assert_eq!(room.used.load(Ordering::Relaxed), 4 * 7_200);
+        for (shared, number) in [(&one, 0), (&one, 1), (&other, 0)] {
+            drop(PartReader { shared: shared.clone(), number, deadline: Deadline::never() });
+        }
+        assert_eq!(room.used.load(Ordering::Relaxed), 0);
     }
 }

@@ -21,7 +21,7 @@ use crate::engine::{Engine, Where};
 use crate::expiring::{Expiring, Maker};
 use crate::handle::{command, handle_text, read_already, split_handle, ticket};
 use crate::log::Log;
-use crate::parts::{self, Part, Pending, Quota};
+use crate::parts::{self, Part, Pending, Quota, Room};
 use crate::results::{Guard, Running};
 use crate::status::{status, unknown};
 use crate::transport::stopped;
@@ -43,6 +43,7 @@ pub(crate) struct Shared {
     readers: Arc<Engine>,
     pub(crate) users: Option<Users>,
     pub(crate) limits: Limits,
+    room: Arc<Room>,
     pub(crate) log: Log,
     pub(crate) running: Arc<Running>,
     pub(crate) results: Expiring<Pending>,
@@ -101,6 +102,7 @@ impl Shared {
             writers: Engine::new(writers, sessions, time),
             readers: Engine::new(readers, sessions, time),
             users,
+            room: Room::new(limits.part_memory),
             limits,
             log: Log { is_on: logs },
             running: Arc::default(),
@@ -303,11 +305,11 @@ impl Shared {
         let (schema, cancel) = (rows.batches.schema(), rows.cancel.clone());
         let parts = match parts {
             Some(count) if rows.batches.done().is_none() => {
-                let Limits { part_memory, part_disk, rows: most, .. } = self.limits;
+                let Limits { part_disk, rows: most, .. } = self.limits;
                 parts::divided(
                     rows,
                     count,
-                    Quota { memory: part_memory, disk: part_disk, rows: most },
+                    Quota { memory: self.room.clone(), disk: part_disk, rows: most },
                     deadline,
                 )
                 .map_err(status)?
