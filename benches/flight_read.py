@@ -1,4 +1,7 @@
-"""One read by one client of Flight SQL: `python -m benches.flight_read CLIENT URL QUERY` prints its figures as JSON."""
+"""Reads by one client of Flight SQL, one after another: `python -m benches.flight_read CLIENT URL QUERY LOOPS`.
+
+It prints their figures as JSON. The first has what is done once for a process in it; Python's imports are in none.
+"""
 
 import json
 import resource
@@ -43,16 +46,26 @@ CLIENTS: dict[str, Callable[[str, str], Any]] = {
 }
 
 
-def main(client: str, url: str, query: str) -> None:
-    """Read, and print the seconds."""
-    before = resource.getrusage(resource.RUSAGE_SELF)
+def main(client: str, url: str, query: str, loops: str) -> None:
+    """Read so many times, and print the seconds of each."""
+    print(json.dumps([read(CLIENTS[client], url, query) for _ in range(int(loops))]))
+
+
+def read(client: Callable[[str, str], Any], url: str, query: str) -> dict[str, float]:
+    """Read once, and return the seconds; the result is given back after them."""
+    before = seconds()
     start = time.perf_counter()
-    result = CLIENTS[client](query, url)
+    result = client(query, url)
     wall = time.perf_counter() - start
-    after = resource.getrusage(resource.RUSAGE_SELF)
+    cpu = seconds() - before
     del result
-    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    print(json.dumps({"wall": wall, "cpu": cpu}))
+    return {"wall": wall, "cpu": cpu}
+
+
+def seconds() -> float:
+    """Return the CPU seconds of this process."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
 
 
 if __name__ == "__main__":

@@ -75,7 +75,7 @@ def main(way: str, url: str, query: str) -> None:
     wall = time.perf_counter() - start
     after = resource.getrusage(resource.RUSAGE_SELF)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    print(json.dumps({"wall": wall, "cpu": cpu, "rows": count}), flush=True)
+    print(json.dumps([{"wall": wall, "cpu": cpu, "rows": count}]), flush=True)
     # The driver's own threads would keep the process.
     jpype.java.lang.System.exit(0)
 

@@ -1,4 +1,7 @@
-"""Frames into tables of Apache's example server over SQLite: by a prepared INSERT, in one transaction."""
+"""Frames into tables of Apache's example server over SQLite: by a prepared INSERT, in one transaction.
+
+Its server in Java has no transactions, and is refused: see `test_servers.py`.
+"""
 
 from collections.abc import Iterator
 
