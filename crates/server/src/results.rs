@@ -17,6 +17,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tonic::{Response, Status};
 
 use crate::body::{Encoded, Encoder, Rows};
+use crate::context;
 use crate::log::Call;
 use crate::status::{code, status};
 
@@ -26,15 +27,21 @@ const AHEAD: usize = 4 << 20;
 /// The messages of a response for tonic to encode: none, as it has [`Rows`] for a body.
 pub(crate) type Messages = stream::Empty<Result<FlightData, Status>>;
 
-/// The calls that run for clients, so that a server that ends can stop them.
+/// The calls that run for clients, so that a server that ends can stop them, and a client one of its own.
 #[derive(Default)]
-pub(crate) struct Running(Mutex<HashMap<u64, CancelHandle>>, AtomicU64);
+pub(crate) struct Running(Mutex<HashMap<u64, RunningCall>>, AtomicU64);
+
+struct RunningCall {
+    handle: CancelHandle,
+    /// The user and the call's name, where the client has given one.
+    caller: Option<(String, String)>,
+}
 
 impl Running {
     /// Stops everything.
     pub(crate) fn cancel_all(&self) {
-        for handle in locked(&self.0).values() {
-            handle.cancel();
+        for call in locked(&self.0).values() {
+            call.handle.cancel();
         }
     }
 
@@ -43,15 +50,32 @@ impl Running {
         locked(&self.0).len()
     }
 
-    /// A call that is cancelled when its client leaves.
-    pub(crate) fn begin(self: &Arc<Self>) -> Guard {
-        self.adopt(CancelHandle::default())
+    /// Stops a user's calls of this name; whether there was one.
+    pub(crate) fn cancel(&self, user: &str, name: &str) -> bool {
+        let is_wanted = |call: &RunningCall| {
+            call.caller.as_ref().is_some_and(|(owner, own)| (owner.as_str(), own.as_str()) == (user, name))
+        };
+        let found: Vec<_> = locked(&self.0).extract_if(|_, call| is_wanted(call)).collect();
+        for (_, call) in &found {
+            call.handle.cancel();
+        }
+        !found.is_empty()
+    }
+
+    /// A call that is cancelled when its client leaves, or by its name.
+    pub(crate) fn begin(self: &Arc<Self>, context: &context::Context) -> Guard {
+        let caller = context.call.clone().map(|name| (context.caller.user.clone(), name));
+        self.insert(CancelHandle::default(), caller)
     }
 
     /// The same of what has begun already.
     pub(crate) fn adopt(self: &Arc<Self>, handle: CancelHandle) -> Guard {
+        self.insert(handle, None)
+    }
+
+    fn insert(self: &Arc<Self>, handle: CancelHandle, caller: Option<(String, String)>) -> Guard {
         let number = self.1.fetch_add(1, Ordering::Relaxed);
-        locked(&self.0).insert(number, handle.clone());
+        locked(&self.0).insert(number, RunningCall { handle: handle.clone(), caller });
         Guard { handle, number, running: self.clone(), is_armed: true }
     }
 }
@@ -207,5 +231,25 @@ fn fill(room: &Arc<Semaphore>, place: &mut OwnedSemaphorePermit, bytes: usize) {
     let more = u32::try_from(bytes.min(room.available_permits())).unwrap_or(u32::MAX);
     if let Ok(more) = room.clone().try_acquire_many_owned(more) {
         place.merge(more);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_user_stops_a_call_of_its_own_by_its_name() {
+        let running = Arc::new(Running::default());
+        let begun = |user: &str, call: &str| {
+            running.insert(CancelHandle::default(), Some((user.to_owned(), call.to_owned())))
+        };
+        let (first, second, strangers) = (begun("ada", "1"), begun("ada", "2"), begun("eve", "1"));
+        assert!(running.cancel("ada", "1") && !running.cancel("ada", "1"));
+        assert!(first.handle().is_cancelled());
+        assert!(!second.handle().is_cancelled() && !strangers.handle().is_cancelled());
+        assert_eq!(running.len(), 2);
+        drop((first, second, strangers));
+        assert_eq!(running.len(), 0);
     }
 }

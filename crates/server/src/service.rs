@@ -132,7 +132,7 @@ impl Service {
             }
             Part::Queue(reader) => {
                 // A reader that leaves ends its own part alone.
-                let guard = self.0.running.begin();
+                let guard = self.0.running.begin(context);
                 let batches = reader.under(self.0.deadline(&guard)).inspect(move |_| _ = &reading);
                 of_rows(&schema, batches, self.0.limits.rows, guard, call)
             }

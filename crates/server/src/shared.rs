@@ -235,7 +235,7 @@ impl Shared {
         context: &Context,
         work: impl FnOnce(&Self, &Context, &Deadline) -> Result<T, Status> + Send + 'static,
     ) -> Result<T, Status> {
-        let (guard, call) = (self.running.begin(), self.log.call(name, &context.caller.user));
+        let (guard, call) = (self.running.begin(context), self.log.call(name, &context.caller.user));
         let (shared, context, deadline) = (self.clone(), context.clone(), self.deadline(&guard));
         let done = move || {
             let done = work(&shared, &context, &deadline);
@@ -348,7 +348,8 @@ impl Shared {
             let (results, transactions) =
                 (self.results.take_made(owner, call), self.transactions.take_made(owner, call));
             drop((self.prepared.take_made(owner, call), self.sessions.take_made(owner, call)));
-            is_known = !(results.is_empty() && transactions.is_empty());
+            // The call may run yet: HTTP/2 has not told that its client has left.
+            is_known = self.running.cancel(owner, call) || !(results.is_empty() && transactions.is_empty());
             end(results, transactions);
         }
         for ticket in info.endpoint.iter().filter_map(|endpoint| endpoint.ticket.as_ref()) {
