@@ -26,6 +26,8 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 from sqlglot.tokens import TokenType
 
+from tests.bigquery.dictionary import VIEWS
+
 #: BigQuery's types by DuckDB's, and what the Storage Read API sends of them.
 _TYPES = {
     **dict.fromkeys(("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT"), ("INTEGER", pa.int64())),
@@ -48,7 +50,7 @@ _BIG_SCALE = 18
 #: The types into which a file of Parquet is not loaded: the service's documentation does not tell of it.
 _NOT_LOADED = {"TIME", "DATETIME", "JSON", "GEOGRAPHY", "INTERVAL"}
 #: The names of BigQuery's in sqlglot's SQL, and what DuckDB calls them.
-_OTHERWISE = {'"INFORMATION_SCHEMA.TABLES"': "information_schema.tables"}
+_OTHERWISE = {'"INFORMATION_SCHEMA.TABLES"': "standin.tables"}
 #: Words that begin a statement whose rows are a result.
 _QUERIES = ("SELECT", "WITH", "FROM", "(")
 
@@ -71,6 +73,10 @@ class Engine:
     #: Whether a job that loads waits until it is cancelled, and whether one was.
     waits: bool = False
     cancelled: threading.Event = field(default_factory=threading.Event)
+
+    def __post_init__(self) -> None:
+        """Make what its INFORMATION_SCHEMA is of."""
+        self.database.execute(VIEWS.replace("{project}", self.project))
 
     def client(self, **_: Any) -> "Client":
         """Stand in for `bigquery.Client`."""
@@ -104,6 +110,15 @@ class Client:
         """Take a file, and begin to load it."""
         assert location == "EU"
         return LoadJob(self, file_obj.read(size), destination.table_id, job_config)
+
+    def keep_key(self, tree: Any) -> None:
+        """Note the primary key of a new table, which the service does not enforce."""
+        if isinstance(tree, exp.Create) and isinstance(tree.this, exp.Schema):
+            name, key = tree.this.this.name, tree.find(exp.PrimaryKey)
+            rows = [(name, each.name, at) for at, each in enumerate(key.expressions if key else (), 1)]
+            self.connection.execute("DELETE FROM standin.keys WHERE table_name = ?", [name])
+            if rows:
+                self.connection.executemany("INSERT INTO standin.keys VALUES (?, ?, ?)", rows)
 
     def get_dataset(self, _: Any) -> SimpleNamespace:
         """Tell of a dataset."""
@@ -169,6 +184,8 @@ class Job:
             raise exceptions.BadRequest("Syntax error: Unexpected string literal")
         if len(found) != 1 and not query.startswith("BEGIN TRANSACTION;"):
             raise exceptions.BadRequest("Syntax error: expected one statement")
+        for each in found:
+            client.keep_key(each)
         self.statements = [text for each in found for text in _translated(each, client.project)]
         self.statement = self.statements[0]
         self.parameters = _bound(config.query_parameters)
@@ -329,7 +346,12 @@ def _answering() -> Iterator[None]:
 def _translated(tree: Any, project: str) -> list[str]:
     """Return what DuckDB means by a statement."""
     for table in tree.find_all(exp.Table):
-        if table.catalog == project:
+        if table.catalog == project and table.name.startswith("INFORMATION_SCHEMA."):
+            assert table.db == "main"
+            table.set("catalog", None)
+            table.set("db", exp.to_identifier("standin"))
+            table.set("this", exp.to_identifier(table.name.partition(".")[2].lower()))
+        elif table.catalog == project:
             table.set("catalog", None)
     for kind in tree.find_all(exp.DataType):
         scale = {exp.DataType.Type.BIGDECIMAL: _BIG_SCALE, exp.DataType.Type.DECIMAL: 9}.get(kind.this)
@@ -337,7 +359,7 @@ def _translated(tree: Any, project: str) -> list[str]:
             kind.replace(exp.DataType.build(f"DECIMAL(38, {scale})"))
     for key in [*tree.find_all(exp.PrimaryKey, exp.PrimaryKeyColumnConstraint, exp.UniqueColumnConstraint)]:
         # The service does not enforce them.
-        (key.parent if isinstance(key.parent, exp.ColumnConstraint) else key).pop()
+        (key.parent if isinstance(key.parent, exp.ColumnConstraint | exp.Constraint) else key).pop()
     statements = [tree]
     if isinstance(tree, exp.Create) and isinstance(tree.this, exp.Schema) and tree.expression is not None:
         statements.append(exp.insert(tree.expression.copy(), tree.this.this.copy()))

@@ -43,7 +43,8 @@ def rows(url: str, table: str = "boats") -> list[dict[str, Any]]:
 
 
 def tables(engine: Engine) -> list[str]:
-    return [name for (name,) in engine.database.cursor().execute("SELECT table_name FROM duckdb_tables()").fetchall()]
+    query = "SELECT table_name FROM duckdb_tables() WHERE schema_name = 'main'"
+    return [name for (name,) in engine.database.cursor().execute(query).fetchall()]
 
 
 # Jobs.

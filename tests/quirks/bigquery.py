@@ -69,15 +69,15 @@ def _typed(literal: str, native: str) -> str:
 
 QUIRKS = Quirks(
     source="bigquery",
-    listed_types=("INT64", "STRING", "NUMERIC"),
+    listed_types=("INT64", "STRING", "NUMERIC(10, 2)"),
     place=on_fake,
     # Processes of their own have the real clients, as have networks, and passwords; a statement is a transaction of its
     # own, which leaves nothing to commit or to roll back, and keys are not enforced. BIGNUMERIC has 76 digits, which
-    # polars cannot hold. It does not list its tables. Deadlines and statuses are in `tests/bigquery`, too.
+    # polars cannot hold. Deadlines and statuses are in `tests/bigquery`, too.
     left_out=frozenset(
         {
             *("test_stream_memory", "test_network", "test_secrets"),
-            *("test_rounded_decimals", "test_metadata"),
+            "test_rounded_decimals",
             *("test_ctrl_c", "test_ctrl_c_while_connecting", "test_ctrl_c_in_a_write"),
             "test_rows_need_no_more_memory_than_some_of_them",
             *("test_commit_and_rollback", "test_transactions", "test_executemany_is_all_or_nothing"),
@@ -126,6 +126,7 @@ QUIRKS = Quirks(
     together={"snapshot": False},
     lists_see_one_snapshot=False,
     analyze=None,
+    has_references=False,
     cannot={
         "uint64": Refusal("is beyond INT64", longshore.DataError),
         # BIGNUMERIC has 76 digits, which polars cannot hold: `tests/bigquery`.
@@ -135,6 +136,7 @@ QUIRKS = Quirks(
         "any name": Refusal("a name of BigQuery's cannot have", longshore.ProgrammingError),
         "a generated column": Refusal("Syntax error", longshore.ProgrammingError),
         "a rollback": Refusal("has kept what was changed"),
+        "a current schema": Refusal("no current schema to change"),
         "scripts": Refusal("runs one statement at a time"),
         "a stream before its first row": Refusal("no answer within", longshore.TimeoutError),
         "a transaction": Refusal("cannot be part of a transaction"),

@@ -265,6 +265,20 @@ class Session(DriverSession):
         """Refuse one snapshot of several queries."""
         raise errors.NotSupportedError("BigQuery's queries do not share a snapshot", hint=_ALONE)
 
+    @property
+    def catalogue(self) -> Mapping[str, str]:
+        """The queries of INFORMATION_SCHEMA."""
+        from longshore.sources.bigquery_catalogue import catalogue
+
+        project, _, dataset = self.defaults.get("default_dataset", "").rpartition(".")
+        return catalogue(project or self.connection.project, dataset, self.settings.get("location", "us"))
+
+    def quoted(self, *names: str) -> str:
+        """Give a table's name for a statement."""
+        from longshore.sources.bigquery_loading import quoted
+
+        return quoted(*names)
+
     def load(self, **load: Any) -> Any:
         """Begin to write."""
         from longshore.sources.bigquery_loading import TableLoader

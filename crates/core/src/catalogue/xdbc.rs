@@ -25,22 +25,22 @@ const NUMBERS: &[(&[&str], i16, Option<i32>, i16)] = &[
     (&["smallint", "int2"], 5, Some(5), 10),
     (&["mediumint"], 4, Some(7), 10),
     (&["integer", "int", "int4"], 4, Some(10), 10),
-    (&["bigint", "int8"], -5, Some(19), 10),
+    (&["bigint", "int8", "int64"], -5, Some(19), 10),
     (&["numeric", "number"], 2, None, 10),
     (&["decimal"], 3, None, 10),
     (&["real", "float4", "binary_float"], 7, Some(24), 2),
     (&["float"], 6, Some(24), 2),
-    (&["double precision", "double", "float8", "binary_double"], 8, Some(53), 2),
+    (&["double precision", "double", "float8", "float64", "binary_double"], 8, Some(53), 2),
 ];
 
 /// Names of texts, bytes and truth values: code, and whether their length is in bytes.
 const OTHERS: &[(&[&str], i16, bool)] = &[
     (&["character", "char", "bpchar"], 1, false),
-    (&["character varying", "varchar", "varchar2"], 12, false),
+    (&["character varying", "varchar", "varchar2", "string"], 12, false),
     (&["nvarchar2"], -9, false),
     (&["text", "tinytext", "mediumtext", "longtext", "clob", "long"], -1, false),
     (&["binary"], -2, true),
-    (&["varbinary", "raw"], -3, true),
+    (&["varbinary", "raw", "bytes"], -3, true),
     (&["bytea", "blob", "tinyblob", "mediumblob", "longblob"], -4, true),
     (&["boolean", "bool"], -7, false),
     (&["uuid"], -11, false),
