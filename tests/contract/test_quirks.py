@@ -14,7 +14,7 @@ def test_the_quirks_are_counted() -> None:
         "clickhouse": 16,
         "trino": 20,
         "bigquery": 35,
-        "oracle": 29,
+        "oracle": 27,
         "adbc_postgresql": 9,
         "odbc_postgresql": 5,
         "odbc_mariadb": 17,

@@ -10,13 +10,17 @@ CREATE VIEW IF NOT EXISTS all_users AS SELECT 'MAIN' AS USERNAME, 'N' AS ORACLE_
     UNION ALL SELECT 'SYS', 'Y';
 CREATE VIEW IF NOT EXISTS product_component_version AS SELECT 'Oracle Database 23ai' AS PRODUCT, '23.0.0' AS VERSION;
 CREATE VIEW IF NOT EXISTS all_tables AS SELECT 'MAIN' AS OWNER, table_name AS TABLE_NAME, 'NO' AS DROPPED,
-    'NO' AS NESTED, 'N' AS SECONDARY, NULL AS IOT_TYPE, estimated_size AS NUM_ROWS FROM duckdb_tables()
-    UNION ALL SELECT 'SYS', 'OBJ$', 'NO', 'NO', 'N', NULL, 7;
+    'NO' AS NESTED, 'N' AS SECONDARY, NULL AS IOT_TYPE, 'N' AS TEMPORARY, 'NO' AS EXTERNAL,
+    estimated_size AS NUM_ROWS, NULL AS BLOCKS FROM duckdb_tables()
+    UNION ALL SELECT 'SYS', 'OBJ$', 'NO', 'NO', 'N', NULL, 'N', 'NO', 7, 1;
+CREATE VIEW IF NOT EXISTS all_policies AS SELECT '' AS OBJECT_OWNER, '' AS OBJECT_NAME WHERE false;
 CREATE VIEW IF NOT EXISTS all_views AS SELECT 'MAIN' AS OWNER, view_name AS VIEW_NAME FROM duckdb_views()
     WHERE NOT internal AND sql LIKE '% T!_%' ESCAPE '!' UNION ALL SELECT 'SYS', 'ALL_TABLES';
 CREATE VIEW IF NOT EXISTS all_tab_cols AS SELECT 'MAIN' AS OWNER, c.table_name AS TABLE_NAME,
     c.column_name AS COLUMN_NAME, c.column_index AS COLUMN_ID,
-    CASE WHEN data_type LIKE 'DECIMAL%' THEN 'NUMBER' WHEN data_type = 'VARCHAR' THEN 'VARCHAR2' ELSE data_type END
+    CASE WHEN data_type LIKE 'DECIMAL%' THEN 'NUMBER' WHEN data_type = 'VARCHAR' THEN 'VARCHAR2'
+    WHEN data_type = 'TIMESTAMP_S' THEN 'DATE' WHEN data_type IN ('FLOAT', 'DOUBLE') THEN 'BINARY_' || data_type
+    ELSE data_type END
     AS DATA_TYPE, numeric_precision AS DATA_PRECISION, numeric_scale AS DATA_SCALE, NULL AS DATA_LENGTH,
     COALESCE((SELECT max(regexp_extract(k.expression, '<= (\\d+)', 1)) FROM duckdb_constraints() k
         WHERE k.table_name = c.table_name AND k.expression LIKE '(strlen(%' AND k.constraint_column_names

@@ -12,6 +12,7 @@ import functools
 import itertools
 import math
 import re
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -33,6 +34,7 @@ _QUERY = re.compile(r"(?:\s|\(|--[^\n]*\n|/\*.*?\*/)*(?:SELECT|WITH)\b", re.IGNO
 _DEFINES = re.compile(r"\s*(?:CREATE|DROP|ALTER)\b", re.IGNORECASE)
 _CHANGES = re.compile(r"\s*(?:INSERT|UPDATE|DELETE|MERGE)\b", re.IGNORECASE)
 _BACK = re.compile(r"ROLLBACK TO SAVEPOINT (\w+)")
+_AS_OF = re.compile(r" AS OF SCN (\d+)")
 _USER = re.compile(r'ALTER SESSION SET CURRENT_SCHEMA = "(.*)"')
 #: The digits of a NUMBER without precision.
 _ALL_DIGITS = "DECIMAL(38, 17)"
@@ -52,11 +54,17 @@ _REPLACED = [
     (r"\bDATE\b", "TIMESTAMP_S"),
     (r"\bINTERVAL DAY\(\d\) TO SECOND\(\d\)", "INTERVAL"),
     (r" RETURNING VARCHAR\)", ")"),
+    (r" SAMPLE BLOCK \([\d.]+\)| AS OF SCN \d+", ""),
     (r":(\w+)", r"$\1"),
 ]
 _MACROS = """
 SET TimeZone = 'UTC';
 CREATE MACRO IF NOT EXISTS sys_context(a, b) AS 'MAIN';
+CREATE SCHEMA IF NOT EXISTS dbms_lob;
+CREATE MACRO IF NOT EXISTS dbms_lob.getlength(x) AS octet_length(x);
+CREATE MACRO IF NOT EXISTS chartorowid(x) AS CAST(x AS BIGINT);
+CREATE MACRO IF NOT EXISTS rowidtochar(x) AS CAST(x AS VARCHAR);
+CREATE MACRO IF NOT EXISTS to_date(x, mask) AS CAST(x AS TIMESTAMP_S);
 CREATE MACRO IF NOT EXISTS hextoraw(x) AS from_hex(x);
 CREATE MACRO IF NOT EXISTS from_tz(x, zone) AS x AT TIME ZONE zone;
 CREATE MACRO IF NOT EXISTS sys_extract_utc(x) AS x AT TIME ZONE 'UTC';
@@ -87,6 +95,7 @@ _TYPES = {
 }
 _LENGTH = 4000
 _BATCH = 10_000
+_SNAPSHOTS = 8
 _BOUND = (type(None), bool, int, float, Decimal, str, bytes, dt.datetime, dt.date, dt.timedelta)
 #: The errors of DuckDB by a part of their text, and Oracle's numbers and words for them.
 _ERRORS = [
@@ -109,10 +118,32 @@ class Engine:
 
     database: duckdb.DuckDBPyConnection = field(default_factory=duckdb.connect)
     connections: "set[Connection]" = field(default_factory=set)
+    #: The last snapshots by their SCNs, each a transaction's, of which one query reads at a time.
+    snapshots: dict[int, duckdb.DuckDBPyConnection] = field(default_factory=dict)
+    lock: Any = field(default_factory=threading.Lock)
+    scn: int = 0
 
     def connect(self, **_: Any) -> "Connection":
         """Stand in for `oracledb.connect`."""
         return Connection(self)
+
+    def snapshot(self) -> int:
+        """Keep what is committed, and return its SCN; the undo of all but the last few is gone."""
+        with self.lock:
+            self.scn += 1
+            connection = self.snapshots[self.scn] = self.database.cursor()
+            connection.execute("BEGIN").execute("SELECT 1 FROM dual").fetchall()
+            if (before := self.snapshots.pop(self.scn - _SNAPSHOTS, None)) is not None:
+                before.close()
+            return self.scn
+
+    def as_of(self, scn: int, query: str, params: Any) -> pa.Table:
+        """Return the rows that a query had at an SCN."""
+        with self.lock:
+            if scn not in self.snapshots:
+                raise _server(1555, 'snapshot too old: rollback segment number 1 with name "UNDO" too small')
+            found: pa.Table = self.snapshots[scn].sql(query, params=params).to_arrow_table()
+            return found
 
     def running(self, marker: str) -> bool:
         """Tell whether a statement with this text runs."""
@@ -150,7 +181,10 @@ class Connection:
         with answering():
             if not self.autocommit and self.changes is None:
                 self._begin()
-            return self.duckdb.sql(translated(statement), params=bound(statement, params))
+            text, values = translated(statement), bound(statement, params)
+            if past := _AS_OF.search(statement):
+                return self.duckdb.from_arrow(self.engine.as_of(int(past[1]), text, values))
+            return self.duckdb.sql(text, params=values)
 
     def fetch_df_batches(
         self, statement: str, parameters: Any, *, size: int, fetch_decimals: bool
@@ -305,6 +339,9 @@ class Cursor:
     def execute(self, statement: str, parameters: Any = None) -> None:
         """Run a statement."""
         if self.connection.control(statement):
+            return
+        if "GET_SYSTEM_CHANGE_NUMBER" in statement:
+            self._rows = iter([(self.connection.engine.snapshot(),)])
             return
         params = self._taken(parameters)
         if _QUERY.match(statement):

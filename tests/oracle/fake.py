@@ -17,6 +17,7 @@ import pyarrow as pa
 
 _WRAPPED = re.compile(r"SELECT (?P<items>.*) FROM \(\n(?P<query>.*)\n\)", re.DOTALL)
 _ITEM = re.compile(r'(?P<sql>.+?) AS "(?P<name>[^"]+)"(?:, |$)', re.DOTALL)
+_LENGTH = re.compile(r'CAST\(DBMS_LOB\.GETLENGTH\("(.+)"\) AS NUMBER\(18,0\)\)')
 _TABLE = re.compile(r"SELECT \* FROM (.*)")
 
 
@@ -118,6 +119,8 @@ class Database:
     written: list[tuple[str, Any]] = field(default_factory=list)
     #: The error of a statement that holds the text.
     failures: dict[str, Exception] = field(default_factory=dict)
+    #: The lengths of LOBs of which the driver gives a part.
+    lengths: dict[Any, int] = field(default_factory=dict)
     #: The error of a batch after the first.
     later: Exception | None = None
     arguments: dict[str, Any] = field(default_factory=dict)
@@ -176,10 +179,17 @@ class Connection:
         )
         for at in range(0, max(len(rows), 1), size):
             columns = list(zip(*rows[at : at + size], strict=True)) or [() for _ in infos]
-            arrays = [self._array(*each) for each in zip(sqls, infos, columns, strict=True)]
-            yield pa.record_batch(arrays, names=[each.name for each in infos])
+            arrays = [self._array(*each) for each in zip(sqls, infos, columns, strict=False)]
+            lengths = [_LENGTH.fullmatch(sql) for sql in sqls[len(infos) :]]
+            names = [each.name for each in infos]
+            arrays += [self._lengths(columns[names.index(each[1])]) for each in lengths if each]
+            yield pa.record_batch(arrays, names=[*names, *map(str, range(len(lengths)))])
             if self.database.later is not None:
                 raise self.database.later
+
+    def _lengths(self, values: tuple[Any, ...]) -> pa.Array:
+        told = [None if value is None else self.database.lengths.get(value, len(value)) for value in values]
+        return pa.array(told, pa.decimal128(18, 0))
 
     def _array(self, sql: str, info: Info, values: tuple[Any, ...]) -> pa.Array:
         if sql == f'"{info.name}"':

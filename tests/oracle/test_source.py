@@ -345,10 +345,40 @@ def test_transactions(database: Database) -> None:
     assert database.log[:3] == ["SET TRANSACTION READ ONLY", query, query]
 
 
-def test_a_read_is_not_split(database: Database) -> None:
+def test_a_query_of_more_than_a_table_is_not_split(database: Database) -> None:
     query = of_one(database, Info("C", NUMBER, 9, 0), D(1))
-    with pytest.warns(longshore.SerialReadWarning, match="as of one SCN"):
-        read(query, partition_num=2)
+    database.queries[f"{query}, u"] = database.queries[query]
+    with pytest.warns(longshore.SerialReadWarning, match="not a plain SELECT from one table"):
+        read(f"{query}, u", partition_num=2)
+
+
+@pytest.mark.parametrize("number", [1466, 1555, 8180, 8181])
+def test_a_snapshot_that_is_gone(database: Database, number: int) -> None:
+    query = of_one(database, Info("C", NUMBER, 9, 0), D(1))
+    database.failures[query] = error(number, "snapshot too old")
+    with pytest.raises(longshore.OperationalError, match=rf"ORA-0{number}(.|\n)*read again; UNDO_RETENTION"):
+        read(query)
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "unit", "most"),
+    [
+        (oracledb.DB_TYPE_CLOB, "x", "characters", 715_827_882),
+        (oracledb.DB_TYPE_BLOB, b"x", "bytes", 2_147_483_647),
+    ],
+)
+def test_a_lob_of_which_the_driver_may_give_a_part(
+    database: Database, kind: Any, value: Any, unit: str, most: int
+) -> None:
+    query = of_one(database, Info("C", kind), None, value[:0], value)
+    database.lengths[value] = most
+    assert read(query)["C"].to_pylist() == [None, value[:0], value]
+    database.lengths[value] = most + 1
+    with pytest.raises(
+        longshore.DataError, match=f"has {most + 1} {unit}, and the driver gives {most} for sure"
+    ) as caught:
+        read(query)
+    assert (caught.value.column, caught.value.row) == ("C", 2)
 
 
 def test_parameters_that_do_not_match_are_the_callers(database: Database) -> None:

@@ -66,12 +66,12 @@ QUIRKS = Quirks(
     listed_types=("NUMBER(10,0)", "VARCHAR2(50)", "NUMBER(10,2)"),
     place=on_fake,
     # A process of its own has the real driver, as has a network. Other sources' tables have empty texts, which would be
-    # NULL, and names that are capitals here; dates have a time of day. No read is split.
+    # NULL, and names that are capitals here; dates have a time of day.
     left_out=frozenset(
         {
             *("test_network", "test_stream_memory", "test_frames_into_tables"),
             *("test_ctrl_c", "test_ctrl_c_while_connecting", "test_ctrl_c_in_a_write"),
-            *("test_rows_need_no_more_memory_than_some_of_them", "test_parts", "test_copies"),
+            *("test_rows_need_no_more_memory_than_some_of_them", "test_copies"),
         }
     ),
     types={
@@ -121,7 +121,6 @@ QUIRKS = Quirks(
         "time": Refusal("no type for time64|Python type .*time.* is not supported|time64.* does not go into"),
         "a name twice in one SELECT": Refusal("not all different"),
         "partitions of one snapshot": Refusal("no snapshot that other processes can join"),
-        "partitions": Refusal("each part would need a session as of one SCN"),
         "RETURNING": Refusal("ORA-00925", longshore.ProgrammingError),
         "a temporary table for rows": Refusal("no temporary table for rows"),
         "a current schema": Refusal("ORA-01435", longshore.DatabaseError),

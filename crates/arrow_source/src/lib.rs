@@ -13,6 +13,7 @@ mod mysql;
 mod postgresql;
 mod session;
 mod sink;
+mod split;
 mod sqlite3;
 
 use std::sync::Arc;

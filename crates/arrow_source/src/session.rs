@@ -33,7 +33,7 @@ impl ArrowSession {
         self.handle.call(&self.deadline, work)
     }
 
-    fn tell(&self, method: &'static str) -> Result<()> {
+    pub(crate) fn tell(&self, method: &'static str) -> Result<()> {
         self.call(move |session| session.call_method0(method).map(drop))
     }
 
@@ -249,7 +249,7 @@ impl Session for ArrowSession {
     }
 
     fn splitting(&mut self) -> Result<&mut dyn Splitting, String> {
-        Err(self.reason("not_split", NOT_SPLIT))
+        if self.has("split") { Ok(self) } else { Err(self.reason("not_split", NOT_SPLIT)) }
     }
 
     fn preparing(&mut self) -> Result<&mut dyn Preparing, String> {

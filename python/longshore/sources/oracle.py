@@ -17,8 +17,11 @@ from longshore.sources.session import DriverSession, Result
 
 _FORM = "write oracle://user:password@host:1521/service, ?sid=NAME, a TNS name as the host, or ?dsn= with a descriptor"
 _SID = "what follows the host is a service; a SID is ?sid=NAME"
-_QUERY = re.compile(r"(?:\s|\(|--[^\n]*+\n|/\*(?:[^*]|\*(?!/))*+\*/)*+(?:SELECT|WITH)\b", re.IGNORECASE)
+_BLANK = r"(?:\s|\(|--[^\n]*+\n|/\*(?:[^*]|\*(?!/))*+\*/)*+"
+_QUERY = re.compile(rf"{_BLANK}(?:SELECT|WITH)\b", re.IGNORECASE)
 _END = re.compile(r"[\s;]+\Z")
+#: The statements that may change a session's settings.
+_SETS = re.compile(rf"{_BLANK}(?:ALTER\s+SESSION|SET\s+ROLE|BEGIN|DECLARE|CALL)\b", re.IGNORECASE)
 _LOGIN = re.compile(r"[^/@(]*/(.*)@", re.DOTALL)
 _EMPTY = "an empty text is NULL in Oracle: give None where NULL is meant"
 _ZONE = "Oracle's driver would drop the time zone: give the text, and TO_TIMESTAMP_TZ in the statement"
@@ -29,6 +32,9 @@ _SETTINGS = {
 }
 #: As many sets of parameters are worth a look.
 _SEVERAL = 2
+#: A snapshot that the server can no longer give: the undo is gone, the SCN is none, the table has changed.
+_PAST = {1466, 1555, 8180, 8181}
+_SNAPSHOT = "read again; UNDO_RETENTION has the server keep what is overwritten for longer"
 #: Oracle's errors by their number: those that oracledb has no class of PEP 249's for.
 _DATA = {1400, 1401, 1426, 1438, 1476, 1722, 12899, *range(1830, 1900)}
 #: The driver's own errors of what a caller gave, which are OperationalErrors there.
@@ -102,7 +108,8 @@ class Session(DriverSession):
 
     failure = oracledb.Error
     new_table_commits = True
-    not_split = "a read of Oracle is one statement: each part would need a session as of one SCN"
+    #: Whether it may have settings that another session would not have.
+    has_settings = False
     not_prepared = "Oracle's driver does not tell their types"
 
     def __init__(self, connection: Any, settings: Mapping[str, str]) -> None:
@@ -121,9 +128,8 @@ class Session(DriverSession):
             is_statement = 900 <= number < 1000 or number in {1789, 2289}  # noqa: PLR2004  Oracle's book of errors
             kind = errors.ProgrammingError if is_statement else errors.DataError if number in _DATA else kind
         kind = _KINDS.get(getattr(error.args[0], "full_code", "") if error.args else "", kind)
-        hint = _SID if "DPY-6001" in str(error) else None
-        text = str(translated)
-        return kind(text, hint=hint)
+        kind, hint = (errors.OperationalError, _SNAPSHOT) if number in _PAST else (kind, None)
+        return kind(str(translated), hint=_SID if "DPY-6001" in str(error) else hint)
 
     @contextlib.contextmanager
     def translating(self) -> Iterator[None]:
@@ -194,6 +200,7 @@ class Session(DriverSession):
         return cursor
 
     def _run(self, statement: Any, params: Any) -> Any:
+        self.has_settings = self.has_settings or _SETS.match(statement) is not None
         cursor = self._sized([params])
         cursor.execute(statement, params or None)
         return cursor
@@ -233,6 +240,18 @@ class Session(DriverSession):
 
         is_query = _QUERY.match(statement)
         return (Columns.of(self, statement).schema.empty_table(), [], []) if is_query else None
+
+    def split(self, pieces: Sequence[Any], wanted: Sequence[Any]) -> list[str] | str:
+        """Give the texts of a query's parts, none where it is too small, or tell why there are none."""
+        from longshore.sources.oracle_parts import OneTable, Wanted, split
+
+        return split(self, OneTable(*pieces), Wanted(*wanted))
+
+    def not_plain(self, pieces: Sequence[Any]) -> str | None:
+        """Tell why a query over one table may do more than read; None where it does not."""
+        from longshore.sources.oracle_parts import OneTable, not_plain
+
+        return not_plain(self, OneTable(*pieces))
 
     def load(self, **load: Any) -> Any:
         """Begin to write."""

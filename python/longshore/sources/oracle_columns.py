@@ -33,6 +33,10 @@ _MICROSECONDS = 6
 _NAMES = "give every column of the query a name of its own: AS name"
 _NUMBER = "TO_CHAR({}, 'TM9', 'NLS_NUMERIC_CHARACTERS=''.,''')"
 _TIME = "TO_CHAR({}, 'SYYYY-MM-DD HH24:MI:SS.FF9')"
+_LENGTH = "CAST(DBMS_LOB.GETLENGTH({}) AS NUMBER(18,0))"
+_IN_PIECES = "read it in pieces: DBMS_LOB.SUBSTR of it, or SUBSTR of a CLOB, in the query"
+#: The bytes of a LOB that the driver asks for: it does not look at whether there are more. A character has up to three.
+_MOST_BYTES = 2**31 - 1
 _UTC = "SYS_EXTRACT_UTC({})"
 _TIME_LENGTH, _SECONDS_LENGTH = 29, 19
 _INTERVAL = re.compile(r"([+-])(\d+) (\d+):(\d+):(\d+)(?:\.(\d+))?|([+-])(\d+)-(\d+)")
@@ -49,6 +53,8 @@ class Column:
     expression: str = "{}"
     convert: Convert | None = None
     is_long: bool = False
+    #: The most characters or bytes that the driver surely gives whole, of a LOB that may have more.
+    most: int | None = None
     #: More of the field's metadata.
     metadata: tuple[tuple[str, str], ...] = ()
 
@@ -91,19 +97,25 @@ class Columns:
         """The schema of the result."""
         return pa.schema([each.field for each in self.columns])
 
+    @property
+    def _lobs(self) -> list[int]:
+        """The places of the columns whose lengths are asked for, too."""
+        return [at for at, each in enumerate(self.columns) if each.most is not None]
+
     def statement(self, query: str) -> str:
-        """Give the query, within another where a column does not come as it is."""
-        if all(each.expression == "{}" for each in self.columns):
+        """Give the query, within another where a column does not come as it is, with the lengths of LOBs at its end."""
+        wrapped = next((each for each in self.columns if each.expression != "{}" or each.most is not None), None)
+        if wrapped is None:
             return query
         names = [each.name for each in self.columns]
         if len({*names}) < len(names) or any('"' in name for name in names):
-            wrapped = next(each for each in self.columns if each.expression != "{}")
             message = (
                 f"a column of {wrapped.native} is read through a query around this one, whose columns' names are not"
             )
             raise NotSupportedError(f"{message} all different", column=wrapped.name, hint=_NAMES)
         quoted = [f'"{name}"' for name in names]
         items = [f"{each.expression.format(name)} AS {name}" for each, name in zip(self.columns, quoted, strict=True)]
+        items += [f'{_LENGTH.format(quoted[at])} AS "longshore_length_{at}"' for at in self._lobs]
         return f"SELECT {', '.join(items)} FROM (\n{query}\n)"  # noqa: S608  names in quotes, and the caller's query
 
     def read(self, query: str, params: Any, rows: int) -> pa.RecordBatchReader:
@@ -115,12 +127,25 @@ class Columns:
         first = next(batches, None)
         return pa.RecordBatchReader.from_batches(self.schema, self._batches(first, batches))
 
+    def _refuse_long(self, table: pa.Table, before: int) -> None:
+        """Refuse a LOB of which the driver may have given a part alone."""
+        for place, at in enumerate(self._lobs, len(self.columns)):
+            column, lengths = self.columns[at], table.column(place)
+            row = pc.index(pc.greater(lengths.cast(pa.int64()), column.most), value=True).as_py()
+            if row >= 0:
+                unit = "bytes" if column.native == "blob" else "characters"
+                message = f"the value has {lengths[row].as_py()} {unit}, and the driver gives {column.most} for sure"
+                raise DataError(
+                    message, column=column.name, row=before + row, native_type=column.native, hint=_IN_PIECES
+                )
+
     def _batches(self, first: Any, rest: Iterator[Any]) -> Iterator[pa.RecordBatch]:
         before, batch = 0, first
         try:
             with self.session.translating():
                 while batch is not None:
                     table = pa.table(batch)
+                    self._refuse_long(table, before)
                     arrays = [each.converted(table.column(at), before) for at, each in enumerate(self.columns)]
                     before += len(table)
                     yield from pa.table(arrays, schema=self.schema).to_batches()
@@ -196,6 +221,10 @@ def _plain(native: str, kind: pa.DataType) -> Callable[[Any], Column]:
 def _long(native: str, kind: pa.DataType, expression: str = "{}", extension: str = "") -> Callable[[Any], Column]:
     metadata = (("ARROW:extension:name", extension),) if extension else ()
     return lambda info: Column(info.name, native, kind, expression, is_long=True, metadata=metadata)
+
+
+def _lob(native: str, kind: pa.DataType, most: int) -> Callable[[Any], Column]:
+    return lambda info: Column(info.name, native, kind, is_long=True, most=most)
 
 
 def _timestamp(suffix: str) -> Callable[[Any], Column]:
@@ -296,11 +325,11 @@ _TYPES: dict[Any, Callable[[Any], Column]] = {
     oracledb.DB_TYPE_NVARCHAR: _text("nvarchar2"),
     oracledb.DB_TYPE_NCHAR: _text("nchar"),
     oracledb.DB_TYPE_LONG: _long("long", pa.large_string()),
-    oracledb.DB_TYPE_CLOB: _long("clob", pa.large_string()),
-    oracledb.DB_TYPE_NCLOB: _long("nclob", pa.large_string()),
+    oracledb.DB_TYPE_CLOB: _lob("clob", pa.large_string(), _MOST_BYTES // 3),
+    oracledb.DB_TYPE_NCLOB: _lob("nclob", pa.large_string(), _MOST_BYTES // 3),
     oracledb.DB_TYPE_RAW: _raw,
     oracledb.DB_TYPE_LONG_RAW: _long("long raw", pa.large_binary()),
-    oracledb.DB_TYPE_BLOB: _long("blob", pa.large_binary()),
+    oracledb.DB_TYPE_BLOB: _lob("blob", pa.large_binary(), _MOST_BYTES),
     oracledb.DB_TYPE_DATE: lambda info: Column(info.name, "date", pa.timestamp("us"), convert=_microseconds(None)),
     oracledb.DB_TYPE_TIMESTAMP: _timestamp(""),
     oracledb.DB_TYPE_TIMESTAMP_TZ: _timestamp(" with time zone"),

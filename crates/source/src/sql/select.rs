@@ -99,11 +99,26 @@ impl<'a> OneTable<'a> {
         &self.text[self.name.0..self.from_end]
     }
 
+    /// The text between the table's name and the condition: its alias.
+    #[must_use]
+    pub fn alias_text(&self) -> &'a str {
+        &self.text[self.name.1..self.from_end]
+    }
+
+    /// The condition after WHERE.
+    #[must_use]
+    pub fn condition(&self) -> Option<&'a str> {
+        self.condition.map(|(start, end)| &self.text[start..end])
+    }
+
     /// Another table, under the name that the query has for its own.
     #[must_use]
     pub fn renamed(&self, table: &str) -> String {
-        let alias = &self.text[self.name.1..self.from_end];
-        if self.has_alias { format!("{table}{alias}") } else { format!("{table} AS {}", self.alias) }
+        if self.has_alias {
+            format!("{table}{}", self.alias_text())
+        } else {
+            format!("{table} AS {}", self.alias)
+        }
     }
 
     /// A query of `expression` for each of its rows.
@@ -120,7 +135,7 @@ impl<'a> OneTable<'a> {
 
     fn behind(&self, head: &str, condition: Option<&str>) -> String {
         // A comment may end the condition's last line.
-        let own = self.condition.map(|(start, end)| format!("({}\n)", &self.text[start..end]));
+        let own = self.condition().map(|condition| format!("({condition}\n)"));
         let conditions: Vec<_> = own.into_iter().chain(condition.map(str::to_owned)).collect();
         if conditions.is_empty() {
             return head.to_owned();
