@@ -209,7 +209,8 @@ class Connection:
             self.text = ""
 
     def undo_statement(self) -> None:
-        """Undo what has failed alone: DuckDB undoes the transaction."""
+        """Undo what has failed alone: DuckDB undoes the transaction. What stops the statement must not stop this."""
+        self.text = ""
         if self.changes is not None:
             self._return_to(len(self.changes))
 
@@ -307,7 +308,8 @@ class Connection:
 
     def cancel(self) -> None:
         """End what runs."""
-        self.duckdb.interrupt()
+        if self.text:
+            self.duckdb.interrupt()
 
     def close(self) -> None:
         """Close it, which rolls back."""
