@@ -15,6 +15,7 @@ use pyo3::types::PyList;
 
 use crate::column::Column;
 use crate::columns::Accumulator;
+use crate::pages::populate;
 use crate::shape::{is_json, is_text};
 
 /// Keeps the arrays of one column.
@@ -82,11 +83,13 @@ fn widened(array: &dyn Array) -> ArrayRef {
 /// mapped into memory.
 #[allow(unsafe_code)]
 fn widened_texts(texts: &StringArray) -> LargeStringArray {
-    let offsets: ScalarBuffer<i64> = texts.offsets().iter().map(|offset| i64::from(*offset)).collect();
+    let mut offsets = Vec::with_capacity(texts.offsets().len());
+    populate(&mut offsets, texts.offsets().len());
+    offsets.extend(texts.offsets().iter().map(|offset| i64::from(*offset)));
     // SAFETY: they are those of a valid array, which ascend, lie within its bytes, and part them into texts; its NULLs
     // have its length.
     unsafe {
-        let offsets = OffsetBuffer::new_unchecked(offsets);
+        let offsets = OffsetBuffer::new_unchecked(ScalarBuffer::from(offsets));
         LargeStringArray::new_unchecked(offsets, texts.values().clone(), texts.nulls().cloned())
     }
 }

@@ -12,6 +12,7 @@ mod dictionary;
 mod memory;
 mod numbers;
 mod objects;
+mod pages;
 mod pending;
 mod polars;
 mod shape;
