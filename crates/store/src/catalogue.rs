@@ -31,12 +31,13 @@ CREATE TABLE relation (
     key TEXT NOT NULL, definition TEXT, next_field INTEGER NOT NULL, PRIMARY KEY (id, begins)
 );
 CREATE INDEX relation_name ON relation (folded, begins);
+CREATE INDEX relation_ends ON relation (ends, id, begins);
 CREATE TABLE chunk (
     id INTEGER PRIMARY KEY, relation INTEGER NOT NULL, number INTEGER NOT NULL, place INTEGER NOT NULL, begins INTEGER NOT NULL,
     ends INTEGER, file TEXT NOT NULL, rows INTEGER NOT NULL, bytes INTEGER NOT NULL, checksum INTEGER NOT NULL, statistics TEXT NOT NULL,
     encoded_bytes INTEGER, encoded_checksum INTEGER
 );
-CREATE INDEX chunk_relation ON chunk (relation, ends, begins);
+CREATE INDEX chunk_ends ON chunk (ends, relation, begins);
 CREATE TABLE deletion (
     chunk INTEGER NOT NULL, begins INTEGER NOT NULL, ends INTEGER, rows BLOB NOT NULL, PRIMARY KEY (chunk, begins)
 );
@@ -214,16 +215,12 @@ impl Catalogue {
     /// A version's table.
     pub(crate) fn table(&self, folded: &str, version: i64) -> Result<Option<Table>> {
         let query = "SELECT id, name, schema, key, definition, next_field FROM relation
-             WHERE folded = ?1 AND begins <= ?2 AND (ends IS NULL OR ends > ?2)";
-        let found = self
-            .connection
-            .query_row(query, params![folded, version], |row| {
-                let (id, name): (i64, String) = (row.get(0)?, row.get(1)?);
-                let (schema, key): (Vec<u8>, String) = (row.get(2)?, row.get(3)?);
-                Ok((id, name, schema, key, row.get::<_, Option<String>>(4)?, row.get::<_, i32>(5)?))
-            })
-            .optional()
-            .map_err(failed)?;
+             WHERE folded = ?1 AND begins <= ?2 AND (ends IS NULL OR ends > ?2) ORDER BY begins DESC";
+        let found = self.connection.query_row(query, params![folded, version], |row| {
+            let (schema, key): (Vec<u8>, String) = (row.get(2)?, row.get(3)?);
+            Ok((row.get(0)?, row.get(1)?, schema, key, row.get(4)?, row.get(5)?))
+        });
+        let found = found.optional().map_err(failed)?;
         let Some((id, name, schema, key, definition, next_field)) = found else { return Ok(None) };
         let schema = try_schema_from_flatbuffer_bytes(&schema).map_err(|error| damaged(&error))?;
         let key = serde_json::from_str(&key).map_err(|error| damaged(&error))?;
@@ -234,7 +231,8 @@ impl Catalogue {
     fn chunks(&self, relation: i64, version: i64) -> Result<Vec<Chunk>> {
         let query = "SELECT file, chunk.rows, bytes, checksum, statistics, encoded_bytes, encoded_checksum, chunk.id, number, place, deletion.rows
              FROM chunk
-             LEFT JOIN deletion ON deletion.chunk = chunk.id AND deletion.begins <= ?2 AND (deletion.ends IS NULL OR deletion.ends > ?2)
+             LEFT JOIN deletion ON deletion.chunk = chunk.id
+                 AND deletion.begins = (SELECT max(begins) FROM deletion WHERE chunk = chunk.id AND begins <= ?2)
              WHERE relation = ?1 AND chunk.begins <= ?2 AND (chunk.ends IS NULL OR chunk.ends > ?2) ORDER BY place";
         self.all(query, params![relation, version], |row| {
             let deleted: Option<Vec<u8>> = row.get(10)?;
@@ -255,15 +253,8 @@ impl Catalogue {
         let query = "SELECT version, at, name, operation, rows FROM change JOIN version ON version.id = version
              WHERE (?1 IS NULL OR folded = ?1) AND version >= (SELECT version FROM oldest) ORDER BY version, change.rowid";
         self.all(query, params![folded], |row| {
-            let rows: i64 = row.get(4)?;
-            let rows = rows.cast_unsigned();
-            Ok(Change {
-                version: row.get(0)?,
-                at: row.get(1)?,
-                table: row.get(2)?,
-                operation: row.get(3)?,
-                rows,
-            })
+            let (table, operation, rows) = (row.get(2)?, row.get(3)?, row.get::<_, i64>(4)?);
+            Ok(Change { version: row.get(0)?, at: row.get(1)?, table, operation, rows: rows.cast_unsigned() })
         })
     }
 
@@ -279,25 +270,15 @@ impl Catalogue {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_micros());
         let now = i64::try_from(now).unwrap_or(i64::MAX);
         // Times grow with versions, whatever the clock does.
-        let insert = "INSERT INTO version SELECT max(id) + 1, max(?, max(at) + 1) FROM version RETURNING id";
+        let insert = "INSERT INTO version SELECT id + 1, max(?, at + 1) FROM version ORDER BY id DESC LIMIT 1 RETURNING id";
         let version: i64 = transaction.query_row(insert, [now], |row| row.get(0)).map_err(failed)?;
         for (_, table) in changed {
             write_table(&transaction, version, table).map_err(failed)?;
         }
         for each in done {
-            transaction
-                .execute(
-                    "INSERT INTO change VALUES (?, ?, ?, ?, ?, ?)",
-                    params![
-                        version,
-                        each.relation,
-                        each.name,
-                        fold(&each.name),
-                        each.operation,
-                        each.rows.cast_signed()
-                    ],
-                )
-                .map_err(failed)?;
+            let (folded, rows) = (fold(&each.name), each.rows.cast_signed());
+            let values = params![version, each.relation, each.name, folded, each.operation, rows];
+            transaction.execute("INSERT INTO change VALUES (?, ?, ?, ?, ?, ?)", values).map_err(failed)?;
         }
         transaction.commit().map_err(failed)?;
         Ok(version)
@@ -376,10 +357,7 @@ fn file_of(row: &Row<'_>) -> rusqlite::Result<ChunkFile> {
     let (bytes, checksum) = (bytes.cast_unsigned(), checksum.cast_unsigned());
     let file = ChunkFile::new(row.get(0)?, row.get(1)?, bytes, checksum, row.get(4)?);
     let encoded: Option<(i64, i64)> = row.get::<_, Option<i64>>(5)?.zip(row.get(6)?);
-    Ok(match encoded {
-        Some((bytes, checksum)) => file.with_encoded(bytes.cast_unsigned(), checksum.cast_unsigned()),
-        None => file,
-    })
+    Ok(file.with_encoded(encoded.map(|(bytes, checksum)| (bytes.cast_unsigned(), checksum.cast_unsigned()))))
 }
 
 fn write_table(catalogue: &Connection, version: i64, changed: &Changed) -> rusqlite::Result<()> {
@@ -394,19 +372,11 @@ fn write_table(catalogue: &Connection, version: i64, changed: &Changed) -> rusql
         )?;
     }
     if let Some(after) = after.filter(|_| !is_same) {
-        let key = serde_json::to_string(&after.key).unwrap_or_default();
+        let Table { id, name, schema, key, definition, next_field, .. } = after;
+        let (schema, key) = (encoded(schema), serde_json::to_string(key).unwrap_or_default());
         catalogue.execute(
             "INSERT INTO relation VALUES (?, ?, ?, ?, NULL, ?, ?, ?, ?)",
-            params![
-                after.id,
-                after.name,
-                fold(&after.name),
-                version,
-                encoded(&after.schema),
-                key,
-                after.definition,
-                after.next_field
-            ],
+            params![id, name, fold(name), version, schema, key, definition, next_field],
         )?;
     }
     let relation = after.map(|table| table.id);
@@ -420,7 +390,8 @@ fn write_table(catalogue: &Connection, version: i64, changed: &Changed) -> rusql
         }
         if deleted != Some(&chunk.deleted) {
             catalogue.execute(
-                "UPDATE deletion SET ends = ? WHERE chunk = ? AND ends IS NULL",
+                "UPDATE deletion SET ends = ?1 WHERE chunk = ?2 AND ends IS NULL
+                 AND begins = (SELECT max(begins) FROM deletion WHERE chunk = ?2)",
                 params![version, chunk.id],
             )?;
         }
@@ -489,5 +460,63 @@ fn failed(error: rusqlite::Error) -> Error {
             Error::operational(message).with_sqlstate("53100").with_hint("make room, and repeat it")
         }
         _ => Error::operational(message),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    /// The history of a table that each version has altered, appended to, and deleted from.
+    const HISTORY: &str = "
+        CREATE TEMP TABLE past AS WITH RECURSIVE v (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM v WHERE n < ?1)
+            SELECT n, nullif(n + 1, ?1 + 1) AS ends FROM v;
+        INSERT INTO version SELECT n, n FROM past;
+        INSERT INTO change SELECT n, 7, 't', 't', 'append', 1 FROM past;
+        INSERT INTO relation SELECT 7, 't', 't', n, ends, ?2, '[]', NULL, 0 FROM past;
+        INSERT INTO chunk SELECT n, 7, 0, 0, n, ends, n || '.arrow', 9, 9, 9, '{}', NULL, NULL FROM past;
+        INSERT INTO deletion SELECT ?1, n, ends, x'00000000' FROM past;";
+
+    /// How many steps SQLite takes to read the newest version of so many, and to make the next.
+    fn steps(versions: i64) -> usize {
+        let folder = std::env::temp_dir().join(format!("longshore-steps-{}-{versions}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let mut catalogue = Catalogue::open(&folder.join("catalogue.db"), false, true).unwrap();
+        let schema = encoded(&Schema::empty());
+        for statement in HISTORY.split_inclusive(';') {
+            let mut statement = catalogue.connection.prepare(statement).unwrap();
+            let given: [&dyn rusqlite::ToSql; 2] = [&versions, &schema];
+            statement.execute(&given[..statement.parameter_count()]).unwrap();
+        }
+        let counted = Arc::new(AtomicUsize::new(0));
+        let steps = counted.clone();
+        let count = move || steps.fetch_add(1, Ordering::Relaxed) == usize::MAX;
+        catalogue.connection.progress_handler(1, Some(count)).unwrap();
+        assert_eq!(catalogue.newest().unwrap(), versions);
+        assert!(catalogue.is_kept(versions).unwrap().1);
+        assert_eq!(catalogue.last_change("t").unwrap(), versions);
+        assert_eq!(catalogue.names(versions).unwrap(), ["t"]);
+        assert_eq!(catalogue.names_of_files(versions).unwrap().len(), 2);
+        let before = Arc::new(catalogue.table("t", versions).unwrap().unwrap());
+        assert_eq!((before.chunks.len(), before.rows()), (1, 8));
+        let mut after = before.as_ref().clone();
+        after.next_field += 1;
+        after.chunks[0].deleted = [0, 1].into();
+        after.chunks.push(Chunk { id: None, ..after.chunks[0].clone() });
+        let after = Some(Arc::new(after));
+        let changed = [("t", Changed { before: Some(before), after })];
+        let done = Done { relation: 7, name: "t".to_owned(), operation: "append", rows: 9 };
+        assert_eq!(catalogue.commit(versions, &changed, &[done]).unwrap(), versions + 1);
+        assert_eq!(catalogue.table("t", versions + 1).unwrap().unwrap().rows(), 14);
+        assert_eq!(catalogue.table("t", versions).unwrap().unwrap().rows(), 8);
+        std::fs::remove_dir_all(folder).unwrap();
+        counted.load(Ordering::Relaxed)
+    }
+
+    #[test]
+    fn a_commit_takes_as_long_after_many_versions_as_after_few() {
+        assert_eq!(steps(2_000), steps(20));
     }
 }

@@ -72,10 +72,12 @@ impl ChunkFile {
         Self { name, rows, bytes, checksum, statistics, encoded: None, parsed: OnceLock::new() }
     }
 
-    /// With a file of encoded columns, of so many bytes and with this checksum.
-    pub(crate) fn with_encoded(mut self, bytes: u64, checksum: u64) -> Self {
-        let name = encoded_name(&self.name);
-        self.encoded = Some(Arc::new(Self::new(name, self.rows, bytes, checksum, String::new())));
+    /// With the file of its encoded columns, by its bytes and checksum.
+    pub(crate) fn with_encoded(mut self, encoded: Option<(u64, u64)>) -> Self {
+        let file = |(bytes, checksum)| {
+            Self::new(encoded_name(&self.name), self.rows, bytes, checksum, String::new())
+        };
+        self.encoded = encoded.map(file).map(Arc::new);
         self
     }
 

@@ -314,14 +314,9 @@ fn high(value: i128) -> u64 {
     low(value >> 64)
 }
 
-/// The first bits of a hash, as a position among so many: a power of two.
-fn first_bits(hash: u64, of: usize) -> usize {
-    index(hash >> (64 - of.ilog2()))
-}
-
-/// The word of a filter of so many, and the bit in it.
+/// The word of a filter of so many, a power of two, and the bit in it: by the first bits of a hash.
 fn bit_of(hash: u64, words: usize) -> (usize, u64) {
-    let position = first_bits(hash, words * 64);
+    let position = index(hash >> (64 - (words * 64).ilog2()));
     (position / 64, 1 << (position % 64))
 }
 

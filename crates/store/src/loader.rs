@@ -106,11 +106,7 @@ fn write(directory: &Path, name: String, batch: &RecordBatch) -> Result<ChunkFil
             aside.join().map_err(|_| Error::internal("a column cannot be described"))?;
         Ok::<_, Error>((written, statistics, encoded?))
     })?;
-    let file = ChunkFile::new(name, rows, bytes, checksum, statistics?);
-    Ok(match encoded {
-        Some((bytes, checksum)) => file.with_encoded(bytes, checksum),
-        None => file,
-    })
+    Ok(ChunkFile::new(name, rows, bytes, checksum, statistics?).with_encoded(encoded))
 }
 
 /// The facts of each column's values, by its field's number: they are soonest looked at where they are encoded.
