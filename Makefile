@@ -80,7 +80,7 @@ lint: $(VENV)/.longshore ## check format, lints, types, stubs and words
 	$(VENV)/bin/ruff check
 	$(VENV)/bin/ruff format --check
 	MYPYPATH=python $(VENV)/bin/mypy --strict -p longshore -p tests -p benches
-	cd $(VENV) && bin/python -m mypy.stubtest longshore._core
+	cd $(VENV) && bin/python -m mypy.stubtest longshore._core --mypy-config-file $(CURDIR)/tests/stubtest.ini
 	$(VENV)/bin/python -m tests.words
 	$(VENV)/bin/python -m tests.imports
 

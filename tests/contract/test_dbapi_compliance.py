@@ -11,7 +11,7 @@ import pytest
 import longshore
 from tests.contract.conftest import Database
 
-pytestmark = pytest.mark.usefixtures("leaves_nothing")
+pytestmark = [pytest.mark.usefixtures("leaves_nothing"), pytest.mark.costly]
 
 TESTS = unittest.TestLoader().getTestCaseNames(dbapi20.DatabaseAPI20Test)
 

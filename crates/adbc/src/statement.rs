@@ -244,7 +244,7 @@ impl Statement {
         }
         let (text, core) = (self.text()?, self.shared.core.clone());
         match self.sets() {
-            Some(sets) => core.execute_many(&text, sets, deadline),
+            Some(sets) => longshore_core::execute_many(&core, &text, sets, deadline),
             None => core.execute(&Query::new(text), deadline),
         }
         .map_err(adbc_error)

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::partitions::SnapshotLease;
 use crate::remedy::with_remedy;
-use crate::session::ENDING;
+use crate::session::{ENDING, ParameterSets};
 use crate::source::{Direct, Lease, Reservation, SessionFactory, Source};
 use crate::{CancelHandle, Deadline, Error, Kind, Params, Query, Result, Session, Transaction, locked};
 
@@ -125,35 +125,6 @@ impl Connection {
         })
     }
 
-    /// Runs a statement with each of `sets`, in pieces; returns how many rows all of them changed, where the server tells it.
-    /// Where no transaction is open, they are one.
-    pub fn execute_many(
-        self: &Arc<Self>,
-        text: &str,
-        mut sets: impl Iterator<Item = Result<Vec<Params>>>,
-        deadline: &Deadline,
-    ) -> Result<Option<u64>> {
-        self.with(deadline, |session| {
-            let is_own = session.transaction() == Transaction::None;
-            if is_own {
-                session.begin()?;
-            }
-            let ran = session.execute_many(text, &mut sets);
-            let ran = ran.map_err(|error| with_remedy(error, &[Query::new(text)], session.placeholders()));
-            match &ran {
-                Ok(_) if is_own && self.commits_each() => session.commit()?,
-                Err(_) if is_own => {
-                    // The deadline may be why it has failed.
-                    session.set_deadline(&Deadline::never().at_most(ENDING));
-                    // What the error is about matters more; a session that is lost tells it to the next statement.
-                    let _ = session.rollback();
-                }
-                _ => {}
-            }
-            ran
-        })
-    }
-
     /// Runs the statements of a script; see [`crate::Scripting::run_script`].
     pub fn run_script(self: &Arc<Self>, script: &str, deadline: &Deadline) -> Result<()> {
         self.with(deadline, |session| {
@@ -223,6 +194,45 @@ impl Connection {
             Slot::Closed => Some(Transaction::None),
         }
     }
+}
+
+/// Runs a statement over a session of `source` with each of `sets`, in pieces; returns how many rows all of them changed, where
+/// the server tells it. Where no transaction is open, they are one.
+pub fn execute_many(
+    source: &dyn Source,
+    text: &str,
+    mut sets: impl Iterator<Item = Result<Vec<Params>>>,
+    deadline: &Deadline,
+) -> Result<Option<u64>> {
+    let Reservation { mut first, lease, begins, .. } = source.reserve(1, deadline)?;
+    let ran = run_many(first.as_mut(), text, &mut sets, !begins);
+    lease.release(first);
+    ran
+}
+
+fn run_many(
+    session: &mut dyn Session,
+    text: &str,
+    sets: &mut ParameterSets<'_>,
+    commits: bool,
+) -> Result<Option<u64>> {
+    let is_own = session.transaction() == Transaction::None;
+    if is_own {
+        session.begin()?;
+    }
+    let ran = session.execute_many(text, sets);
+    let ran = ran.map_err(|error| with_remedy(error, &[Query::new(text)], session.placeholders()));
+    match &ran {
+        Ok(_) if is_own && commits => session.commit()?,
+        Err(_) if is_own => {
+            // The deadline may be why it has failed.
+            session.set_deadline(&Deadline::never().at_most(ENDING));
+            // What the error is about matters more; a session that is lost tells it to the next statement.
+            let _ = session.rollback();
+        }
+        _ => {}
+    }
+    ran
 }
 
 /// The error of a connection whose session is lent.

@@ -39,7 +39,7 @@ pub use catalogue::{
     catalogue_batch, catalogue_queries, current, has_table, lacks_table, objects, statistics, table_types,
     temporary_schema, use_schema,
 };
-pub use connection::{Connection, in_use};
+pub use connection::{Connection, execute_many, in_use};
 pub use deadline::{CancelHandle, Deadline, Interrupt, Never};
 pub use describe::{describe, parameters, partition, table_schema, tables};
 pub use error::{Error, Kind, Place, Result};

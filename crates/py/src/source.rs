@@ -228,7 +228,7 @@ impl PyConnection {
     ) -> PyResult<Option<u64>> {
         let deadline = deadline(py, None, Some(cancel_handle))?;
         let sets = ParameterSets(sets.try_iter()?.unbind());
-        py.detach(|| self.0.execute_many(statement, sets, &deadline)).map_err(raise)
+        py.detach(|| longshore_core::execute_many(&self.0, statement, sets, &deadline)).map_err(raise)
     }
 
     #[pyo3(signature = (script, *, timeout, cancel_handle=None))]

@@ -112,10 +112,7 @@ impl Where {
         sets: impl Iterator<Item = Result<Vec<Params>>>,
         deadline: &Deadline,
     ) -> Result<Option<u64>> {
-        match self {
-            Self::Any(engine) => engine.connection(None, deadline)?.execute_many(text, sets, deadline),
-            Self::One(connection) => connection.execute_many(text, sets, deadline),
-        }
+        longshore_core::execute_many(self.source(), text, sets, deadline)
     }
 
     /// The columns of what a statement returns, which is not run.
