@@ -20,6 +20,8 @@ WORDS = {
     r"misread\w*": "unrepresentable, refused",
     r"swift\w*": "staging table",
     r"beside": "staging table; next to",
+    r"noroom|no_room|make_room|room_for|roomy": "OutOfMemory, try_reserve, check_available",
+    r"unasked": "automatic",
     r"lenders?": "owner of a lease",
     # "there is no server" is plain English; "is no longer", too.
     r"(?<!there )is no (?!longer\b|more\b)": "is not a ..., cannot be ..., because ...",
@@ -44,7 +46,7 @@ QUESTION = re.compile(r'\s*(?P<mark>//[/!]|#:|"""|r""") ?What\b')
 
 
 #: A function of the package or of a crate that a participle names: a verb says what it does, a noun what it gives.
-PARTICIPLES = "given|told|made|found|begun|kept|taken|chosen|lent|borrowed|driven|withheld"
+PARTICIPLES = "given|told|made|found|begun|kept|taken|chosen|lent|borrowed|driven|withheld|undivided"
 PARTICIPLE = re.compile(rf"\b(?:fn|def) _?(?:{PARTICIPLES})\b")
 
 

@@ -41,6 +41,7 @@ __all__ = [
     "Target",
     "TrinoPages",
     "__version__",
+    "check_available_for_thread",
     "codes",
     "copy",
     "current",
@@ -56,7 +57,6 @@ __all__ = [
     "postgresql_columns",
     "postgresql_copy",
     "postgresql_inlined",
-    "room_for_thread",
     "search",
     "statistics",
     "table_schema",
@@ -541,7 +541,7 @@ def open_result(
     cancel_handle: CancelHandle,
 ) -> Reading: ...
 def memory_left() -> int | None: ...
-def room_for_thread() -> None: ...
+def check_available_for_thread() -> None: ...
 def with_reserve(work: Callable[[], object]) -> None: ...
 def write(
     frames: Iterator[object],

@@ -88,7 +88,7 @@ def is_own() -> bool:
 
 def start(thread: threading.Thread) -> None:
     """Start a thread; raises ``MemoryLimitError``, or ``OperationalError`` where more are not allowed."""
-    _core.room_for_thread()
+    _core.check_available_for_thread()
     try:
         thread.start()
     except RuntimeError as error:

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use longshore_core::memory::make_room;
+use longshore_core::memory::try_reserve;
 use longshore_core::{
     Batches, Column, Deadline, Failed, Finaliser, Meter, Protocol, Query, ReadOptions, Result, Session,
 };
@@ -114,7 +114,7 @@ fn messages(result: &Bound<'_, PyAny>, start: usize, end: usize) -> PyResult<Vec
     let cell = result.getattr("get_value")?;
     let mut out = Vec::new();
     let append = |out: &mut Vec<u8>, bytes: &[u8]| -> PyResult<()> {
-        make_room(out, bytes.len()).map_err(|no_room| raise(no_room.into()))?;
+        try_reserve(out, bytes.len()).map_err(|error| raise(error.into()))?;
         out.extend_from_slice(bytes);
         Ok(())
     };

@@ -441,7 +441,7 @@ impl SqliteRows {
     fn advance(&mut self) -> Result<Option<RecordBatch>> {
         while let Some(cursor) = &self.cursor {
             self.session.deadline.check()?;
-            let count = self.collector.room().min(ROWS);
+            let count = self.collector.remaining_rows().min(ROWS);
             let collector = &mut self.collector;
             let odd = self.session.with(|py, connection| {
                 let cursor = cursor.bind(py);

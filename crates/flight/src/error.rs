@@ -52,7 +52,7 @@ pub(crate) fn broken(what: impl std::fmt::Display) -> Error {
 pub(crate) fn unread(fault: Fault) -> Error {
     match fault {
         Fault::Broken(what) => broken(what),
-        Fault::NoRoom(error) => error,
+        Fault::OutOfMemory(error) => error,
     }
 }
 

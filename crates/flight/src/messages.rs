@@ -13,7 +13,7 @@ use http::{HeaderMap, HeaderValue, StatusCode, Uri};
 use http_body_util::Full;
 use hyper::body::{Body, Incoming};
 use longshore_core::Error;
-use longshore_core::memory::room_for;
+use longshore_core::memory::check_available;
 use longshore_flight_protocol::ipc::{self, Message};
 use prost::Message as _;
 use tonic::codec::{CompressionEncoding, DecodeBuf, Decoder};
@@ -155,7 +155,7 @@ impl Plain {
                 self.take(length, |bytes| head.extend_from_slice(bytes)).await
             }
             (BODY, 2) => {
-                room_for(length).map_err(|_| Status::resource_exhausted("no memory for a message"))?;
+                check_available(length).map_err(|_| Status::resource_exhausted("no memory for a message"))?;
                 let mut body = MutableBuffer::with_capacity(length);
                 populate(body.as_mut_ptr(), length);
                 self.take(length, |bytes| body.extend_from_slice(bytes)).await?;

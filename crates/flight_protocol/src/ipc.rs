@@ -13,7 +13,7 @@ use arrow_ipc::{Endianness, MessageHeader, root_as_message};
 use arrow_schema::{ArrowError, Schema, SchemaRef};
 use bytes::Bytes;
 use longshore_core::Error;
-use longshore_core::memory::{NoRoom, room_for};
+use longshore_core::memory::{OutOfMemory, check_available};
 
 use crate::texts::{checked, unchecked};
 
@@ -44,12 +44,12 @@ pub enum Fault {
     /// It is not one of Arrow's, or is not as its head says.
     Broken(String),
     /// It is too large.
-    NoRoom(Error),
+    OutOfMemory(Error),
 }
 
-impl From<NoRoom> for Fault {
-    fn from(no_room: NoRoom) -> Self {
-        Self::NoRoom(no_room.into())
+impl From<OutOfMemory> for Fault {
+    fn from(error: OutOfMemory) -> Self {
+        Self::OutOfMemory(error.into())
     }
 }
 
@@ -198,7 +198,7 @@ fn check_buffers(batch: Option<arrow_ipc::RecordBatch<'_>>, body: &Buffer, most:
     if expanded > most {
         return Err(broken(format_args!("a message has {expanded} bytes unpacked, and the limit is {most}")));
     }
-    Ok(room_for(expanded)?)
+    Ok(check_available(expanded)?)
 }
 
 fn unreadable(error: &ArrowError) -> Fault {

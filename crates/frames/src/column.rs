@@ -1,10 +1,10 @@
 //! A finished column, as Python sees it, and its mask.
 
 use arrow_buffer::NullBuffer;
-use longshore_core::memory::NoRoom;
+use longshore_core::memory::OutOfMemory;
 use pyo3::prelude::*;
 
-use crate::memory::{make_room, number_array, zeros};
+use crate::memory::{number_array, try_reserve, zeros};
 
 /// One finished column; `longshore.frames` makes the frame's own column of it.
 #[pyclass(frozen, get_all, module = "longshore._core")]
@@ -68,19 +68,19 @@ pub(crate) struct Mask {
 
 impl Mask {
     /// Adds `rows` rows, those of `nulls` NULL.
-    pub(crate) fn extend(&mut self, nulls: Option<&NullBuffer>, rows: usize) -> Result<(), NoRoom> {
+    pub(crate) fn extend(&mut self, nulls: Option<&NullBuffer>, rows: usize) -> Result<(), OutOfMemory> {
         let before = self.rows;
         self.rows += rows;
         let nulls = nulls.filter(|nulls| nulls.null_count() > 0);
         let Some(nulls) = nulls else {
             if !self.bytes.is_empty() {
-                make_room(&mut self.bytes, rows)?;
+                try_reserve(&mut self.bytes, rows)?;
                 self.bytes.resize(self.rows, 0);
             }
             return Ok(());
         };
         let missing = self.rows - self.bytes.len();
-        make_room(&mut self.bytes, missing)?;
+        try_reserve(&mut self.bytes, missing)?;
         self.bytes.resize(before, 0);
         self.bytes.extend(nulls.iter().map(|valid| u8::from(!valid)));
         Ok(())

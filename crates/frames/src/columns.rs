@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
-use longshore_core::memory::room_for;
+use longshore_core::memory::check_available;
 use longshore_core::{Error, NATIVE_TYPE, Place, Result, Warnings};
 use longshore_retype::{by_column, double_batch, double_schema};
 use longshore_values::Fault;
@@ -31,7 +31,7 @@ pub(crate) trait Accumulator: Send {
 }
 
 /// The memory that has to be free on top of that of the next objects.
-const ROOM: usize = 16 << 20;
+const HEADROOM: usize = 16 << 20;
 
 /// The columns of one result. Made before the first batch, fed with every batch, taken at the end.
 pub struct Columns {
@@ -45,7 +45,7 @@ pub struct Columns {
     before: u64,
     rows: u64,
     /// Until the columns hold so much, the interpreter has memory for their objects.
-    roomy: usize,
+    checked: usize,
 }
 
 impl Columns {
@@ -55,7 +55,7 @@ impl Columns {
         let is_objects = |field: &&FieldRef| matches!(Shape::of(field, choices), Shape::Objects { .. });
         let objects = schema.fields().iter().filter(is_objects).count();
         let names = names(&schema, choices.backend);
-        Ok(Self { names, schema, slots, objects, before: 0, rows: 0, roomy: 0 })
+        Ok(Self { names, schema, slots, objects, before: 0, rows: 0, checked: 0 })
     }
 
     /// The columns of one `batch`, which has `before` rows of the result before it. Decimals become doubles, save in the columns
@@ -88,7 +88,7 @@ impl Columns {
     /// A batch without rows is welcome: it brings a dictionary's labels.
     pub fn push(&mut self, batch: &RecordBatch) -> Result<()> {
         self.check(batch)?;
-        self.make_room(batch)?;
+        self.try_reserve(batch)?;
         let before = self.before + self.rows;
         // Column by column: who else waits for the interpreter need not wait for them all.
         let columns = self.slots.iter_mut().zip(batch.columns()).zip(self.schema.fields()).collect();
@@ -101,15 +101,15 @@ impl Columns {
     }
 
     /// Fails where the interpreter would have no memory for the objects of `batch`: most of what makes them panics then.
-    fn make_room(&mut self, batch: &RecordBatch) -> Result<()> {
+    fn try_reserve(&mut self, batch: &RecordBatch) -> Result<()> {
         let (objects, held) = (self.objects, self.bytes());
         // A double of its own for each value, and what an object adds to it.
         let wanted = objects * batch.num_rows() * 128 + 2 * batch.get_array_memory_size();
-        if objects == 0 || held + wanted <= self.roomy {
+        if objects == 0 || held + wanted <= self.checked {
             return Ok(());
         }
-        room_for(wanted + ROOM)?;
-        self.roomy = held + wanted + ROOM / 2;
+        check_available(wanted + HEADROOM)?;
+        self.checked = held + wanted + HEADROOM / 2;
         Ok(())
     }
 

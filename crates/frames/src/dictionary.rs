@@ -7,7 +7,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::ArrowDictionaryKeyType;
 use arrow_array::{AnyDictionaryArray, Array, ArrayRef, DictionaryArray, downcast_integer};
 use arrow_buffer::ArrowNativeType;
-use longshore_core::memory::{NoRoom, make_room};
+use longshore_core::memory::{OutOfMemory, try_reserve};
 use longshore_values::Fault;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
@@ -49,7 +49,7 @@ impl Accumulator for Dictionary {
         let Some(dictionary) = array.as_any_dictionary_opt() else { return Err(no_array_of("dictionary")) };
         self.learn(dictionary)?;
         self.codes.fit(self.labels.len())?;
-        self.codes.make_room(array.len())?;
+        self.codes.try_reserve(array.len())?;
         let Some((_, meaning)) = &self.last else { return Ok(()) };
         append(&mut self.codes, dictionary, meaning)
     }
@@ -130,7 +130,7 @@ fn append_typed<K: ArrowDictionaryKeyType>(
 
 impl Codes {
     /// Widens the codes so that they count `labels` labels.
-    fn fit(&mut self, labels: usize) -> Result<(), NoRoom> {
+    fn fit(&mut self, labels: usize) -> Result<(), OutOfMemory> {
         match self {
             Self::Byte(codes) if labels > 1 << 15 => *self = Self::Word(widened(codes)?),
             Self::Byte(codes) if labels > 1 << 7 => *self = Self::Short(widened(codes)?),
@@ -140,11 +140,11 @@ impl Codes {
         Ok(())
     }
 
-    fn make_room(&mut self, more: usize) -> Result<(), NoRoom> {
+    fn try_reserve(&mut self, more: usize) -> Result<(), OutOfMemory> {
         match self {
-            Self::Byte(codes) => make_room(codes, more),
-            Self::Short(codes) => make_room(codes, more),
-            Self::Word(codes) => make_room(codes, more),
+            Self::Byte(codes) => try_reserve(codes, more),
+            Self::Short(codes) => try_reserve(codes, more),
+            Self::Word(codes) => try_reserve(codes, more),
         }
     }
 
@@ -167,9 +167,9 @@ impl Codes {
     }
 }
 
-fn widened<Narrow: Copy, Wide: From<Narrow>>(codes: &[Narrow]) -> Result<Vec<Wide>, NoRoom> {
+fn widened<Narrow: Copy, Wide: From<Narrow>>(codes: &[Narrow]) -> Result<Vec<Wide>, OutOfMemory> {
     let mut wide = Vec::new();
-    make_room(&mut wide, codes.len())?;
+    try_reserve(&mut wide, codes.len())?;
     wide.extend(codes.iter().map(|code| Wide::from(*code)));
     Ok(wide)
 }

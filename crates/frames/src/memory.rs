@@ -7,7 +7,7 @@
 use std::any::Any;
 
 use arrow_buffer::ArrowNativeType;
-use longshore_core::memory::{self, NoRoom};
+use longshore_core::memory::{self, OutOfMemory};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -85,17 +85,17 @@ fn array<'py, T: Send + Sync + 'static>(
 }
 
 /// Has `values` take `more` without a copy of those it has, if it is large.
-pub(crate) fn make_room<T>(values: &mut Vec<T>, more: usize) -> Result<(), NoRoom> {
+pub(crate) fn try_reserve<T>(values: &mut Vec<T>, more: usize) -> Result<(), OutOfMemory> {
     if values.capacity() - values.len() >= more {
         return Ok(());
     }
     let wanted = (values.len() + more).max(values.capacity() * 2);
     if wanted * size_of::<T>() < LARGE && values.capacity() * size_of::<T>() < GROWING {
-        return memory::make_room(values, more);
+        return memory::try_reserve(values, more);
     }
     // Pages that are never touched are never there, but a system may have promised all that it has.
     let wanted = wanted.max(MAPPED.div_ceil(size_of::<T>()));
-    values.try_reserve_exact(wanted - values.len()).or_else(|_| memory::make_room(values, more))
+    values.try_reserve_exact(wanted - values.len()).or_else(|_| memory::try_reserve(values, more))
 }
 
 /// So many zeros, which take no memory until something else is written among them; `None` for few, or without memory.
@@ -126,7 +126,7 @@ mod tests {
     #[test]
     fn a_small_column_takes_no_more_than_a_vector_would() {
         let mut values = vec![1_u8; 100];
-        make_room(&mut values, 1).unwrap();
+        try_reserve(&mut values, 1).unwrap();
         assert!(values.capacity() < 1000);
     }
 
@@ -134,7 +134,7 @@ mod tests {
     fn a_large_column_grows_and_keeps_its_values() {
         let mut values: Vec<u64> = Vec::new();
         for start in (0..12_u64 << 20).step_by(1 << 17) {
-            make_room(&mut values, 1 << 17).unwrap();
+            try_reserve(&mut values, 1 << 17).unwrap();
             let room = values.capacity();
             values.extend(start..start + (1 << 17));
             assert_eq!(values.capacity(), room);

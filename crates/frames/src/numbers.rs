@@ -17,7 +17,7 @@ use pyo3::prelude::*;
 
 use crate::column::{Column, Mask};
 use crate::columns::Accumulator;
-use crate::memory::{make_room, number_array};
+use crate::memory::{number_array, try_reserve};
 use crate::pages::populate;
 use crate::shape::{DateUnit, Nulls};
 
@@ -145,7 +145,7 @@ where
 {
     fn absorb(&mut self, array: &dyn Array) -> Result<(), Fault> {
         let start = self.values.len();
-        make_room(&mut self.values, array.len())?;
+        try_reserve(&mut self.values, array.len())?;
         populate(&mut self.values, array.len());
         (self.append)(array, &mut self.values)?;
         note_nulls(array.nulls(), array.len(), self.nulls, &mut self.mask)?;

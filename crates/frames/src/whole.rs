@@ -1,7 +1,7 @@
 //! Whole results: every batch, collected as columns of a frame or as a table in Arrow's memory.
 
 use arrow_array::{RecordBatch, RecordBatchIterator};
-use longshore_core::memory::{Budget, Trim, room_for, rows_size};
+use longshore_core::memory::{Budget, Trim, check_available, rows_size};
 use longshore_core::{Batches, Finalised, Progress, Result};
 use longshore_interpreter::capsule::{Reader, external};
 
@@ -20,7 +20,7 @@ pub fn whole_table(
     progress: &Progress,
 ) -> Result<Reader> {
     let (schema, batches) = collect(batches, budget, progress)?;
-    room_for(library_memory(&batches, for_polars))?;
+    check_available(library_memory(&batches, for_polars))?;
     if !for_polars {
         return Ok(Box::new(RecordBatchIterator::new(batches.into_iter().map(Ok), schema)));
     }

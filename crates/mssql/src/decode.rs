@@ -9,7 +9,7 @@ use arrow_array::types::{
 };
 use arrow_array::{ArrayRef, FixedSizeListArray, Float32Array};
 use arrow_schema::{DataType, FieldRef, TimeUnit};
-use longshore_core::memory::make_room;
+use longshore_core::memory::try_reserve;
 use longshore_core::{ReadOptions, Result, Unrepresentable};
 use longshore_values::decimal::{ALWAYS_BACK, exact_quotient, text_double};
 use longshore_values::policies::out_of_range;
@@ -291,7 +291,7 @@ impl Vectors {
 impl Decoder for Vectors {
     fn decode(&mut self, cells: Cells<'_>) -> Result<(), CellFault> {
         let size = usize::from(self.size);
-        make_room(&mut self.values, size * cells.len())?;
+        try_reserve(&mut self.values, size * cells.len())?;
         for (row, cell) in cells.iter().enumerate() {
             let (numbers, rest) = cell.unwrap_or_default().as_chunks::<4>();
             if cell.is_some() && (numbers.len() != size || !rest.is_empty()) {

@@ -1,6 +1,6 @@
 //! The faults of a row.
 
-use longshore_core::memory::NoRoom;
+use longshore_core::memory::OutOfMemory;
 
 /// Why a cell does not become what its field holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub enum Fault {
     /// The row's message is not what was described.
     Row,
     /// There is no memory for the row.
-    NoRoom,
+    OutOfMemory,
 }
 
 impl Fault {
@@ -84,7 +84,7 @@ impl Fault {
                 "the server sent a row that is not the one it described",
                 "connect again; something in between may alter bytes",
             ),
-            Self::NoRoom => known(NoRoom::MESSAGE, NoRoom::HINT),
+            Self::OutOfMemory => known(OutOfMemory::MESSAGE, OutOfMemory::HINT),
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::mem::take;
 
 use longshore_core::Error;
-use longshore_core::memory::{Budget, MemoryLimit, NoRoom, make_room, zeros};
+use longshore_core::memory::{Budget, MemoryLimit, OutOfMemory, try_reserve, zeros};
 use longshore_postgres::{HEADER, RowSink};
 
 use crate::step::Step;
@@ -23,8 +23,8 @@ pub struct Rows {
     memory: Vec<u8>,
     /// The bytes of a record.
     size: usize,
-    /// The records that there is room for.
-    room: usize,
+    /// The records that the memory holds.
+    capacity: usize,
     count: u64,
     nulls: Vec<u64>,
     failure: Option<Failure>,
@@ -32,7 +32,7 @@ pub struct Rows {
     objects: Option<Vec<u8>>,
     budget: Budget,
     /// Why no more are taken, where memory is why.
-    no_room: Option<Error>,
+    memory_error: Option<Error>,
 }
 
 impl Rows {
@@ -45,21 +45,21 @@ impl Rows {
             steps,
             memory: Vec::new(),
             size,
-            room: 0,
+            capacity: 0,
             count: 0,
             nulls,
             failure: None,
             objects,
             budget,
-            no_room: None,
+            memory_error: None,
         })
     }
 
-    /// Makes room for so many rows, of which none may come: memory is held once it is written. Without it, what grows is
+    /// Reserves memory for so many rows, of which none may come: memory is held once it is written. Without it, what grows is
     /// copied now and then.
     pub fn expect(&mut self, rows: u64) {
         let rows = usize::try_from(rows).unwrap_or(usize::MAX);
-        // Without room, growing will tell.
+        // Without memory, growing will tell.
         let _ = self.grow(rows.min(MOST_EXPECTED / self.size.max(1)));
     }
 
@@ -76,17 +76,17 @@ impl Rows {
     }
 
     /// The error of what had no memory.
-    pub fn no_room(&mut self) -> Error {
-        self.no_room.take().unwrap_or_else(|| NoRoom.into())
+    pub fn memory_error(&mut self) -> Error {
+        self.memory_error.take().unwrap_or_else(|| OutOfMemory.into())
     }
 
     fn append(&mut self, message: &[u8]) {
         let body = message.get(HEADER..).unwrap_or_default();
         // More rows than memory has addresses do not come.
         let row = usize::try_from(self.count).unwrap_or(usize::MAX);
-        let room = make_room(&mut self.nulls, self.steps.len());
-        if room.and_then(|()| self.reach(row)).is_err() {
-            return self.fail(None, Fault::NoRoom);
+        let reserved = try_reserve(&mut self.nulls, self.steps.len());
+        if reserved.and_then(|()| self.reach(row)).is_err() {
+            return self.fail(None, Fault::OutOfMemory);
         }
         let written = self.write(body, row);
         if let Err((column, fault)) = written {
@@ -104,7 +104,7 @@ impl Rows {
         self.failure = Some(Failure { column, row: self.count, fault });
         // What is there is of no use.
         self.nulls = Vec::new();
-        (self.memory, self.room) = (Vec::new(), 0);
+        (self.memory, self.capacity) = (Vec::new(), 0);
     }
 
     /// Writes one row; says which column is at fault, if one is.
@@ -135,23 +135,23 @@ impl Rows {
         if rest.is_empty() { Ok(()) } else { Err(BROKEN) }
     }
 
-    /// Makes room for row `row`.
+    /// Reserves memory for row `row`.
     #[inline]
-    fn reach(&mut self, row: usize) -> Result<(), NoRoom> {
-        if row < self.room { Ok(()) } else { self.grow(more_room(self.room, self.size)) }
+    fn reach(&mut self, row: usize) -> Result<(), OutOfMemory> {
+        if row < self.capacity { Ok(()) } else { self.grow(more_rows(self.capacity, self.size)) }
     }
 
-    /// Makes room for `room` rows.
-    fn grow(&mut self, room: usize) -> Result<(), NoRoom> {
+    /// Reserves memory for `capacity` rows.
+    fn grow(&mut self, capacity: usize) -> Result<(), OutOfMemory> {
         if self.memory.is_empty() {
-            self.memory = zeros(room * self.size)?;
+            self.memory = zeros(capacity * self.size)?;
         } else {
             // The system moves the pages, and copies nothing.
-            let bytes = room * self.size;
-            self.memory.try_reserve_exact(bytes - self.memory.len()).map_err(|_| NoRoom)?;
+            let bytes = capacity * self.size;
+            self.memory.try_reserve_exact(bytes - self.memory.len()).map_err(|_| OutOfMemory)?;
             self.memory.resize(bytes, 0);
         }
-        self.room = room;
+        self.capacity = capacity;
         Ok(())
     }
 
@@ -162,7 +162,7 @@ impl Rows {
         let rows = usize::try_from(take(&mut self.count)).unwrap_or(usize::MAX);
         let mut memory = take(&mut self.memory);
         memory.truncate(rows * self.size);
-        self.room = 0;
+        self.capacity = 0;
         (memory, take(&mut self.nulls))
     }
 }
@@ -174,8 +174,8 @@ impl RowSink for Rows {
             return;
         }
         if let Err(error) = self.budget.grow(message.len()) {
-            self.no_room = Some(error);
-            return self.fail(None, Fault::NoRoom);
+            self.memory_error = Some(error);
+            return self.fail(None, Fault::OutOfMemory);
         }
         self.append(message);
     }
@@ -207,18 +207,18 @@ fn rewrite(steps: &[Step], body: &[u8], into: &mut Vec<u8>) {
     into[start + 1..start + HEADER].copy_from_slice(&length.to_be_bytes());
 }
 
-/// Rows that there is room for at first, at most, and their bytes.
+/// The first rows that memory is reserved for, at most, and their bytes.
 const FIRST_ROWS: usize = 64;
 const FIRST_BYTES: usize = 16 << 10;
 
 /// The size from which memory grows by an eighth; what is smaller grows to its double.
 const LARGE: usize = 1 << 20;
 
-/// A number of rows beyond `room`; one takes `width` bytes.
-fn more_room(room: usize, width: usize) -> usize {
+/// A number of rows beyond `capacity`; one takes `width` bytes.
+fn more_rows(capacity: usize, width: usize) -> usize {
     let least = (FIRST_BYTES / width.max(1)).clamp(1, FIRST_ROWS);
-    let more = if room * width < LARGE { room } else { room / 8 };
-    room + more.max(least)
+    let more = if capacity * width < LARGE { capacity } else { capacity / 8 };
+    capacity + more.max(least)
 }
 
 #[cfg(test)]
@@ -226,10 +226,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn room_grows_by_what_it_is_worth() {
-        assert_eq!([0, 64, 128].map(|room| more_room(room, 8)), [64, 128, 256]);
-        assert_eq!([0, 1, 2].map(|room| more_room(room, LARGE)), [1, 2, 3]);
-        assert_eq!(more_room(8 << 20, LARGE >> 20), 9 << 20);
-        assert_eq!(more_room(0, 0), FIRST_ROWS);
+    fn capacity_grows_by_what_it_is_worth() {
+        assert_eq!([0, 64, 128].map(|capacity| more_rows(capacity, 8)), [64, 128, 256]);
+        assert_eq!([0, 1, 2].map(|capacity| more_rows(capacity, LARGE)), [1, 2, 3]);
+        assert_eq!(more_rows(8 << 20, LARGE >> 20), 9 << 20);
+        assert_eq!(more_rows(0, 0), FIRST_ROWS);
     }
 }

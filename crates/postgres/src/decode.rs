@@ -13,7 +13,7 @@ use arrow_array::types::Int32Type;
 use arrow_array::{ArrayRef, DictionaryArray, Int32Array, StringArray};
 use arrow_buffer::ScalarBuffer;
 use arrow_schema::DataType;
-use longshore_core::memory::make_room;
+use longshore_core::memory::try_reserve;
 use longshore_core::{Error, Kind, Place, ReadOptions, Result};
 use longshore_values::policies::ValuePolicies;
 use longshore_values::{CellFault, Cells, Decoder, Losses, Validity};
@@ -66,7 +66,7 @@ impl Labels {
 
 impl Decoder for Labels {
     fn decode(&mut self, cells: Cells<'_>) -> Result<(), CellFault> {
-        make_room(&mut self.keys, cells.len())?;
+        try_reserve(&mut self.keys, cells.len())?;
         for (row, cell) in cells.iter().enumerate() {
             let key = match cell {
                 None => 0,

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use longshore_core::memory::make_room;
+use longshore_core::memory::try_reserve;
 use longshore_core::{
     Batches, Column, Error, Finaliser, Kind, Protocol, ReadOptions, Result, Session, Value,
 };
@@ -255,7 +255,7 @@ impl Arrival {
         let start = self.held.len();
         self.received += message.len();
         self.reader.options.budget.ask(message.len())?;
-        make_room(&mut self.held, message.len())?;
+        try_reserve(&mut self.held, message.len())?;
         self.held.extend_from_slice(message);
         let most = self.reader.assembly.chunk_rows();
         let spans = self.reader.assembly.spans();
@@ -305,7 +305,7 @@ impl Arrival {
     pub fn page_rows(&self) -> usize {
         let rows = usize::try_from(self.reader.assembly.decoded()).unwrap_or(usize::MAX);
         let page = self.received.checked_div(rows).map_or(FIRST_PAGE, |width| PAGE / width.max(1));
-        page.clamp(1, self.reader.assembly.room())
+        page.clamp(1, self.reader.assembly.remaining_rows())
     }
 
     /// The batches that are full, after a page of `asked` rows; and with the last page's `tag` what is left.

@@ -10,7 +10,7 @@ use arrow_array::{Array, ArrayRef, FixedSizeListArray, ListArray, PrimitiveArray
 use arrow_buffer::{OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, Field, FieldRef};
 use half::f16;
-use longshore_core::memory::make_room;
+use longshore_core::memory::try_reserve;
 use longshore_source::fit;
 use longshore_values::text::{not, utf8};
 use longshore_values::{CellFault, Cells, Decoder, Item, Items, Misfit, Validity, fault};
@@ -100,8 +100,8 @@ impl<T: ArrowPrimitiveType> Decoder for Vectors<T> {
     fn decode(&mut self, cells: Cells<'_>) -> Result<(), CellFault> {
         // Two bytes are the least that a number takes.
         let numbers = self.size.map_or(cells.total_length() / 2, |size| size.saturating_mul(cells.len()));
-        make_room(&mut self.values, numbers)?;
-        make_room(&mut self.ends, cells.len())?;
+        try_reserve(&mut self.values, numbers)?;
+        try_reserve(&mut self.ends, cells.len())?;
         for (row, cell) in cells.iter().enumerate() {
             if let Some(fault) = self.push(cell).err().and_then(|misfit| fault(row, misfit)) {
                 return Err(fault);

@@ -46,7 +46,7 @@ enum Sink<'py> {
 impl PyPort {
     #[new]
     fn new(receive: Py<PyAny>) -> PyResult<Self> {
-        let port = Port::new().map_err(|no_room| raise(no_room.into()))?;
+        let port = Port::new().map_err(|error| raise(error.into()))?;
         Ok(Self(Mutex::new(PortState { port, view: None, receive: Some(receive) })))
     }
 
@@ -58,7 +58,7 @@ impl PyPort {
         let mut state = locked(&self.0);
         let PortState { port, view, .. } = &mut *state;
         // SAFETY: the interpreter's lock is held, and Python's views are written by those alone who hold it.
-        let (memory, start) = unsafe { port.free_memory() }.map_err(|no_room| raise(no_room.into()))?;
+        let (memory, start) = unsafe { port.free_memory() }.map_err(|error| raise(error.into()))?;
         if !view.as_ref().is_some_and(|(seen, _)| Arc::ptr_eq(seen, memory)) {
             let block = Bound::new(py, Block(memory.clone()))?;
             let whole = PyMemoryView::from(block.as_any())?.into_any();
@@ -200,7 +200,7 @@ impl PyInquiry {
         batch_bytes: usize,
         memory_limit: Option<Limit>,
     ) -> PyResult<Self> {
-        begin().map_err(|no_room| raise(no_room.into()))?;
+        begin().map_err(|error| raise(error.into()))?;
         let budget = Limit::budget(memory_limit, policy.is_stream());
         let mut options = ReadOptions { batch_rows, batch_bytes, budget: budget.clone(), ..policy.options };
         if !binary_forms {
@@ -385,8 +385,8 @@ impl PyRows {
     fn failure(&self) -> PyResult<Option<PyFailure>> {
         let mut rows = locked(&self.0);
         let Some(failure) = rows.failure() else { return Ok(None) };
-        if failure.fault == Fault::NoRoom {
-            return Err(raise(rows.no_room()));
+        if failure.fault == Fault::OutOfMemory {
+            return Err(raise(rows.memory_error()));
         }
         let (what, hint) = failure.fault.text();
         Ok(Some((failure.column, failure.row, what, hint)))

@@ -106,7 +106,7 @@ pub(crate) fn reading_deadline(
 }
 
 fn over(interrupts: Interrupts, timeout: Option<f64>, cancel: CancelHandle) -> PyResult<Deadline> {
-    begin().map_err(|no_room| raise(no_room.into()))?;
+    begin().map_err(|error| raise(error.into()))?;
     let timeout = timeout
         .map(Duration::try_from_secs_f64)
         .transpose()

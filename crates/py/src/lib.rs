@@ -47,7 +47,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(result::open_result, module)?)?;
     module.add_function(wrap_pyfunction!(source::first_bytes, module)?)?;
     module.add_function(wrap_pyfunction!(limit::memory_left, module)?)?;
-    module.add_function(wrap_pyfunction!(limit::room_for_thread, module)?)?;
+    module.add_function(wrap_pyfunction!(limit::check_available_for_thread, module)?)?;
     module.add_function(wrap_pyfunction!(limit::with_reserve, module)?)?;
     module.add_function(wrap_pyfunction!(write::write, module)?)?;
     module.add_function(wrap_pyfunction!(write::copy, module)?)?;

@@ -34,8 +34,8 @@ pub(crate) fn memory_left() -> Option<u64> {
 
 /// Fails where a new thread would not have the memory to begin.
 #[pyfunction]
-pub(crate) fn room_for_thread() -> PyResult<()> {
-    memory::begin().and_then(|()| memory::room_for_thread()).map_err(|no_room| raise(no_room.into()))
+pub(crate) fn check_available_for_thread() -> PyResult<()> {
+    memory::begin().and_then(|()| memory::check_available_for_thread()).map_err(|error| raise(error.into()))
 }
 
 /// Calls `work`, which is to be done even without memory: as the begin of a thread, whose own memory may have been the

@@ -10,7 +10,7 @@ use arrow_array::types::{
 };
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType, Field, TimeUnit};
-use longshore_core::memory::room_for;
+use longshore_core::memory::check_available;
 use longshore_core::{Place, ReadOptions, Result};
 use longshore_values::decimal::{DecimalType, text_double};
 use longshore_values::text::{double, exact_float, integer, timestamps, uuid};
@@ -111,7 +111,7 @@ pub(crate) fn exact(
     };
     let plain = plain(array);
     let Some(render) = render(&plain, form) else { return Ok(array.clone()) };
-    room_for(2 * plain.get_array_memory_size())?;
+    check_available(2 * plain.get_array_memory_size())?;
     let mut bytes = Vec::new();
     let mut spans = Vec::with_capacity(plain.len());
     let mut any_null = false;

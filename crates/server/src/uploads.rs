@@ -104,7 +104,7 @@ impl Messages {
     fn decode(&mut self, data: FlightData) -> Result<Decoded> {
         self.decoder.decode(&data.into()).map_err(|fault| match fault {
             Fault::Broken(what) => Error::interface(format!("the client's data cannot be read: {what}")),
-            Fault::NoRoom(error) => error,
+            Fault::OutOfMemory(error) => error,
         })
     }
 

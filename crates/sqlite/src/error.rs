@@ -1,6 +1,6 @@
 //! SQLite's result codes (sqlite.org/rescode.html) as errors.
 
-use longshore_core::memory::NoRoom;
+use longshore_core::memory::OutOfMemory;
 use longshore_core::{Error, Kind};
 
 /// The names of the codes that callers meet, extended ones included, without `SQLITE_`.
@@ -96,8 +96,8 @@ fn hint(code: i32, message: &str) -> Option<&'static str> {
              transaction"
         }
         6 => "another statement of this process has the table locked: end it first",
-        7 => NoRoom::HINT,
-        _ if code == NO_MEMORY_FOR_IO => NoRoom::HINT,
+        7 => OutOfMemory::HINT,
+        _ if code == NO_MEMORY_FOR_IO => OutOfMemory::HINT,
         8 => "the file or its folder cannot be written, or the connection was opened with mode=ro",
         _ if code == SNAPSHOT_GONE => "another connection has written over it: begin again",
         10 => "the disk, or the network that it is on, failed: look into the system's log",

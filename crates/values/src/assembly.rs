@@ -80,12 +80,12 @@ impl Assembly {
     /// The most rows that the chunk may hold before it is to be decoded.
     #[must_use]
     pub fn chunk_rows(&self) -> usize {
-        self.spans.capacity().min(self.room())
+        self.spans.capacity().min(self.remaining_rows())
     }
 
     /// How many more rows the next batch may have.
     #[must_use]
-    pub fn room(&self) -> usize {
+    pub fn remaining_rows(&self) -> usize {
         self.batch_rows - self.pending
     }
 

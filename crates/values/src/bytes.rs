@@ -8,7 +8,7 @@ use arrow_array::{ArrayRef, FixedSizeBinaryArray, GenericByteArray};
 use arrow_buffer::{ArrowNativeType, Buffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::DataType;
 use longshore_core::Kind;
-use longshore_core::memory::{NoRoom, make_room};
+use longshore_core::memory::{OutOfMemory, try_reserve};
 use simdutf8::basic::from_utf8;
 
 use crate::primitive::{Validity, fault, parsed, take_in_kind};
@@ -69,10 +69,10 @@ impl<T: ByteArrayType> Plain<T> {
     }
 
     /// Has the column take `rows` more values of `bytes` in all.
-    fn make_room(&mut self, bytes: usize, rows: usize) -> Result<(), NoRoom> {
-        make_room(&mut self.values, bytes)?;
+    fn try_reserve(&mut self, bytes: usize, rows: usize) -> Result<(), OutOfMemory> {
+        try_reserve(&mut self.values, bytes)?;
         // And the first of the next batch.
-        make_room(&mut self.offsets, rows + 1)
+        try_reserve(&mut self.offsets, rows + 1)
     }
 }
 
@@ -80,7 +80,7 @@ impl<T: ByteArrayType> Decoder for Plain<T> {
     fn decode(&mut self, cells: Cells<'_>) -> Result<(), CellFault> {
         let first = self.offsets.len() - 1;
         let before = self.values.len();
-        self.make_room(cells.total_length(), cells.len())?;
+        self.try_reserve(cells.total_length(), cells.len())?;
         if cells.any_null() {
             for cell in cells.iter() {
                 self.values.extend_from_slice(cell.unwrap_or_default());
@@ -174,7 +174,7 @@ where
 {
     fn decode(&mut self, cells: Cells<'_>) -> Result<(), CellFault> {
         // What is appended is most likely no longer than twice the cell, as hexadecimal digits are.
-        self.plain.make_room(2 * cells.total_length(), cells.len())?;
+        self.plain.try_reserve(2 * cells.total_length(), cells.len())?;
         let Plain { values, offsets, validity, .. } = &mut self.plain;
         let (first, before) = (offsets.len() - 1, values.len());
         for (row, cell) in cells.iter().enumerate() {
@@ -218,7 +218,7 @@ impl<const N: usize, F: FnMut(&[u8]) -> Result<[u8; N], Misfit> + Send + 'static
 
 impl<const N: usize, F: FnMut(&[u8]) -> Result<[u8; N], Misfit> + Send + 'static> Decoder for Fixed<N, F> {
     fn decode(&mut self, cells: Cells<'_>) -> Result<(), CellFault> {
-        make_room(&mut self.values, N * cells.len())?;
+        try_reserve(&mut self.values, N * cells.len())?;
         for (row, cell) in cells.iter().enumerate() {
             let value = parsed(row, cell, &mut self.parse)?;
             self.values.extend_from_slice(&value.unwrap_or([0; N]));

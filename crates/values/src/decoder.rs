@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use arrow_array::ArrayRef;
-use longshore_core::memory::NoRoom;
+use longshore_core::memory::OutOfMemory;
 use longshore_core::{Error, Kind, Place};
 
 use crate::Cells;
@@ -69,10 +69,15 @@ impl CellFault {
     }
 }
 
-impl From<NoRoom> for CellFault {
+impl From<OutOfMemory> for CellFault {
     #[cold]
-    fn from(_: NoRoom) -> Self {
-        Self { row: 0, what: NoRoom::MESSAGE.into(), hint: Some(NoRoom::HINT.into()), kind: Kind::Memory }
+    fn from(_: OutOfMemory) -> Self {
+        Self {
+            row: 0,
+            what: OutOfMemory::MESSAGE.into(),
+            hint: Some(OutOfMemory::HINT.into()),
+            kind: Kind::Memory,
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::error::Error as StdError;
 
-use longshore_core::memory::NoRoom;
+use longshore_core::memory::OutOfMemory;
 use longshore_core::{Error, Kind, Place};
 
 #[derive(Debug)]
@@ -105,10 +105,10 @@ impl Fault {
     }
 }
 
-impl From<NoRoom> for Fault {
+impl From<OutOfMemory> for Fault {
     #[cold]
-    fn from(_: NoRoom) -> Self {
-        Self::new(0, Kind::Memory, NoRoom::MESSAGE).with_hint(NoRoom::HINT)
+    fn from(_: OutOfMemory) -> Self {
+        Self::new(0, Kind::Memory, OutOfMemory::MESSAGE).with_hint(OutOfMemory::HINT)
     }
 }
 

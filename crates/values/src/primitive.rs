@@ -7,7 +7,7 @@ use arrow_buffer::{BooleanBufferBuilder, NullBuffer, NullBufferBuilder, ScalarBu
 use arrow_schema::DataType;
 
 use longshore_core::Kind;
-use longshore_core::memory::make_room;
+use longshore_core::memory::try_reserve;
 
 use crate::{CellFault, Cells, Decoder, Misfit};
 
@@ -115,7 +115,7 @@ where
 {
     fn decode(&mut self, cells: Cells<'_>) -> Result<(), CellFault> {
         let before = self.values.len();
-        make_room(&mut self.values, cells.len())?;
+        try_reserve(&mut self.values, cells.len())?;
         if !cells.any_null() && self.decode_values(cells).is_ok() {
             self.validity.all_valid(cells.len());
             return Ok(());

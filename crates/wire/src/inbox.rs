@@ -72,7 +72,7 @@ impl Inbox {
     ///
     /// The bytes keep their positions relative to [`Inbox::bytes`].
     pub fn fill(&mut self, from: &mut impl Incoming, deadline: &Deadline) -> Result<usize> {
-        self.make_room()?;
+        self.try_reserve()?;
         match from.read(&mut self.buffer[self.end..], deadline)? {
             0 => Err(Error::operational("the server closed the connection in the middle of an answer")
                 .with_hint(
@@ -96,7 +96,7 @@ impl Inbox {
         if self.buffer.is_empty() { FIRST } else { CAPACITY.max(self.buffer.len() * 2) }
     }
 
-    fn make_room(&mut self) -> Result<()> {
+    fn try_reserve(&mut self) -> Result<()> {
         if self.start > 0 && (self.start == self.end || self.buffer.len() - self.end < CAPACITY / 4) {
             self.buffer.copy_within(self.start..self.end, 0);
             self.end -= self.start;

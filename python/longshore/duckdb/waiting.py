@@ -187,7 +187,7 @@ def _begin(work: Callable[[], object]) -> "ref[partial[object]]":
     run: partial[object] = partial(inherited().run, work)
     thread = ref(run)
     # The engine ends a process that has less.
-    _core.room_for_thread()
+    _core.check_available_for_thread()
     try:
         _thread.start_new_thread(_core.with_reserve, (run,))
     except RuntimeError:

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use arrow_array::{Array, ArrayRef, RecordBatch};
 
 use super::system::{Free, free, held};
-use super::{NoRoom, reserve};
+use super::{OutOfMemory, reserve};
 use crate::{Error, Kind, Result};
 
 /// A result that grows by so much looks at what the system has left; by less where that is little.
@@ -122,8 +122,9 @@ impl Budget {
 #[cold]
 fn too_little(free: Free) -> Error {
     let left = free.bytes >> 20;
-    Error::new(Kind::Memory, format!("the result does not fit: {} leaves {left} MiB", free.of))
-        .with_hint(format!("{}; a number of bytes, or None, replaces what \"auto\" has found", NoRoom::HINT))
+    Error::new(Kind::Memory, format!("the result does not fit: {} leaves {left} MiB", free.of)).with_hint(
+        format!("{}; a number of bytes, or None, replaces what \"auto\" has found", OutOfMemory::HINT),
+    )
 }
 
 /// The bytes that the rows of a batch take, of buffers that may hold others', too: those of a message of Arrow's are one.

@@ -8,8 +8,8 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::ptr::{NonNull, null_mut};
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
+use super::fallible::{OutOfMemory, check_available};
 use super::pages::{map, unmap};
-use super::room::{NoRoom, room_for};
 
 /// Untouched, it costs address space and no memory; to free so much is to give it back to the system.
 const SIZE: usize = 32 << 20;
@@ -83,18 +83,18 @@ fn give_back() {
 
 /// Gives the reserve back where there is next to no memory: before what has to be done even so.
 pub fn ease() {
-    if room_for(LITTLE).is_err() {
+    if check_available(LITTLE).is_err() {
         give_back();
     }
 }
 
 /// Takes the reserve where it is not there.
 #[allow(unsafe_code)]
-fn take() -> Result<(), NoRoom> {
+fn take() -> Result<(), OutOfMemory> {
     if !RESERVE.load(Ordering::Acquire).is_null() {
         return Ok(());
     }
-    let reserve = map(SIZE).ok_or(NoRoom)?;
+    let reserve = map(SIZE).ok_or(OutOfMemory)?;
     if RESERVE.compare_exchange(null_mut(), reserve.as_ptr(), Ordering::AcqRel, Ordering::Acquire).is_err() {
         // SAFETY: it was mapped above with this size; another thread's is kept in its place.
         unsafe { unmap(reserve, SIZE) }
@@ -103,7 +103,7 @@ fn take() -> Result<(), NoRoom> {
 }
 
 /// Begins a call that may run out of memory; fails where there is not enough to say so.
-pub fn begin() -> Result<(), NoRoom> {
+pub fn begin() -> Result<(), OutOfMemory> {
     // Before the look at the reserve: another thread that spends it meanwhile puts the flag up again.
     IS_SPENT.store(false, Ordering::SeqCst);
     take().inspect_err(|_| IS_SPENT.store(true, Ordering::SeqCst))
@@ -111,7 +111,7 @@ pub fn begin() -> Result<(), NoRoom> {
 
 /// Fails after an ask that only the reserve could serve, unless there is memory again.
 #[inline]
-pub(super) fn checkpoint() -> Result<(), NoRoom> {
+pub(super) fn checkpoint() -> Result<(), OutOfMemory> {
     if IS_SPENT.load(Ordering::Relaxed) { begin() } else { Ok(()) }
 }
 

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::ptr::{self, NonNull};
 
-use super::{NoRoom, zeros};
+use super::{OutOfMemory, zeros};
 
 /// Bytes that neither move nor change their number.
 ///
@@ -24,7 +24,7 @@ unsafe impl Sync for SharedMemory {}
 
 impl SharedMemory {
     /// `length` zeros.
-    pub fn new(length: usize) -> Result<Self, NoRoom> {
+    pub fn new(length: usize) -> Result<Self, OutOfMemory> {
         zeros(length).map(Self::from)
     }
 

@@ -8,13 +8,13 @@ use std::time::Duration;
 use super::pieces::Piece;
 use crate::{Error, Interrupt, Kind, Result, locked};
 
-/// A queue with room for a few pieces.
+/// A queue of a few pieces.
 pub(super) struct Queue {
     state: Mutex<State>,
     changed: Condvar,
     /// No one is to go on.
     is_over: AtomicBool,
-    room: usize,
+    capacity: usize,
 }
 
 #[derive(Default)]
@@ -36,8 +36,8 @@ pub(super) struct Waiting<'a> {
 }
 
 impl Queue {
-    pub(super) fn new(room: usize) -> Self {
-        Self { state: Mutex::default(), changed: Condvar::new(), is_over: AtomicBool::new(false), room }
+    pub(super) fn new(capacity: usize) -> Self {
+        Self { state: Mutex::default(), changed: Condvar::new(), is_over: AtomicBool::new(false), capacity }
     }
 
     fn change(&self, change: impl FnOnce(&mut State)) {
@@ -45,9 +45,9 @@ impl Queue {
         self.changed.notify_all();
     }
 
-    /// Puts `piece` in when there is room; fails with the failure of a writer.
+    /// Puts `piece` in when fewer than that wait; fails with the failure of a writer.
     pub(super) fn put(&self, piece: Piece, waiting: &mut Waiting<'_>) -> Result<()> {
-        self.wait(waiting, |state| state.pieces.len() < self.room)?;
+        self.wait(waiting, |state| state.pieces.len() < self.capacity)?;
         self.change(|state| state.pieces.push_back(piece));
         Ok(())
     }

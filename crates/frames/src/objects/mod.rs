@@ -16,7 +16,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use arrow_array::Array;
 use arrow_schema::Field;
-use longshore_core::memory::{NoRoom, make_room};
+use longshore_core::memory::{OutOfMemory, try_reserve};
 use longshore_core::{Kind, Result};
 use longshore_values::Fault;
 use pyo3::exceptions::{PyArithmeticError, PyMemoryError, PyRecursionError, PyValueError};
@@ -61,7 +61,7 @@ impl Objects {
 
 impl Accumulator for Objects {
     fn absorb(&mut self, array: &dyn Array) -> Result<(), Fault> {
-        make_room(&mut self.values, array.len())?;
+        try_reserve(&mut self.values, array.len())?;
         Python::try_attach(|py| catch(py, || self.maker.make(py, array, &mut self.values)))
             .ok_or_else(|| Fault::new(0, Kind::Operational, "the Python interpreter is shutting down"))??;
         if self.masked {
@@ -104,7 +104,7 @@ fn catch<T>(py: Python<'_>, make: impl FnOnce() -> Result<T, Fault>) -> Result<T
 fn without_memory(py: Python<'_>) -> Fault {
     match PyErr::take(py) {
         Some(error) if !error.is_instance_of::<PyMemoryError>(py) => Fault::internal(error.to_string()),
-        _ => NoRoom.into(),
+        _ => OutOfMemory.into(),
     }
 }
 
@@ -117,7 +117,7 @@ fn python_fault(row: usize, what: &str, error: PyErr) -> Fault {
             || error.is_instance_of::<PyArithmeticError>(py)
             || error.is_instance_of::<PyRecursionError>(py);
         match error {
-            error if error.is_instance_of::<PyMemoryError>(py) => NoRoom.into(),
+            error if error.is_instance_of::<PyMemoryError>(py) => OutOfMemory.into(),
             _ if is_any_of_value => fault,
             error => fault.with_source(error),
         }

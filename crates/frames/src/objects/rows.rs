@@ -4,7 +4,7 @@ use std::vec::IntoIter;
 
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::{DataType, Field};
-use longshore_core::memory::{NoRoom, room_for};
+use longshore_core::memory::{OutOfMemory, check_available};
 use longshore_core::{Error, Place, Result};
 use longshore_values::Fault;
 use pyo3::prelude::*;
@@ -14,7 +14,7 @@ use super::{Maker, catch, table};
 use crate::columns::located;
 
 /// The memory that has to be free on top of that of the next objects.
-const ROOM: usize = 16 << 20;
+const HEADROOM: usize = 16 << 20;
 
 /// The memory that there always is.
 const FEW: usize = 64 << 10;
@@ -37,7 +37,7 @@ impl RowMaker {
         // An object for each value, and what it is made from. To ask costs more than to make a few.
         let wanted = batch.num_columns() * batch.num_rows() * 128 + 2 * batch.get_array_memory_size();
         if wanted > FEW {
-            room_for(wanted + ROOM)?;
+            check_available(wanted + HEADROOM)?;
         }
         let schema = batch.schema();
         let mut columns = Vec::with_capacity(batch.num_columns());
@@ -53,7 +53,7 @@ impl RowMaker {
                 let values: Vec<Py<PyAny>> = columns.iter_mut().filter_map(Iterator::next).collect();
                 PyTuple::new(py, values).map(Bound::unbind)
             };
-            (0..batch.num_rows()).map(row).collect::<PyResult<Vec<_>>>().map_err(|_| Fault::from(NoRoom))
+            (0..batch.num_rows()).map(row).collect::<PyResult<Vec<_>>>().map_err(|_| Fault::from(OutOfMemory))
         });
         Ok(rows.map_err(|fault| fault.into_error(Place::default()))?.into_iter())
     }

@@ -4,7 +4,7 @@
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use longshore_core::memory::{NoRoom, SharedMemory};
+use longshore_core::memory::{OutOfMemory, SharedMemory};
 use longshore_core::{Error, Result};
 
 use super::Description;
@@ -14,7 +14,7 @@ use super::splitter::{Piece, Splitter, Wanted};
 const CAPACITY: usize = 256 << 10;
 
 /// With less room than this at the end, what is left is moved to the beginning.
-const ROOM: usize = 64 << 10;
+const HEADROOM: usize = 64 << 10;
 
 /// The sink of the rows of one exchange.
 pub trait RowSink: Send {
@@ -40,7 +40,7 @@ pub struct Port {
 
 impl Port {
     /// A buffer that holds nothing.
-    pub fn new() -> Result<Self, NoRoom> {
+    pub fn new() -> Result<Self, OutOfMemory> {
         Ok(Self {
             memory: Arc::new(SharedMemory::new(CAPACITY)?),
             held: 0..0,
@@ -55,23 +55,23 @@ impl Port {
     /// # Safety
     /// No other thread reads or writes the memory meanwhile.
     #[allow(unsafe_code)]
-    pub unsafe fn free_memory(&mut self) -> Result<(&Arc<SharedMemory>, usize), NoRoom> {
+    pub unsafe fn free_memory(&mut self) -> Result<(&Arc<SharedMemory>, usize), OutOfMemory> {
         // SAFETY: the caller's promise.
-        unsafe { self.make_room()? };
+        unsafe { self.try_reserve()? };
         Ok((&self.memory, self.held.end))
     }
 
     /// Leaves room at the end of the memory.
     #[allow(unsafe_code)]
-    unsafe fn make_room(&mut self) -> Result<(), NoRoom> {
+    unsafe fn try_reserve(&mut self) -> Result<(), OutOfMemory> {
         let capacity = self.memory.len();
         let wanted = if self.held.is_empty() {
             self.held = 0..0;
             // A long message is over.
             CAPACITY
-        } else if capacity - self.held.end >= ROOM {
+        } else if capacity - self.held.end >= HEADROOM {
             return Ok(());
-        } else if self.held.len() + ROOM <= capacity {
+        } else if self.held.len() + HEADROOM <= capacity {
             capacity
         } else {
             // With what really arrives, and not with what a length word claims.
@@ -217,7 +217,7 @@ mod tests {
             // SAFETY: there is one thread, and what is copied fits the free part.
             let forwarded = unsafe {
                 let (memory, start) = port.free_memory().unwrap();
-                assert!(memory.len() - start >= ROOM);
+                assert!(memory.len() - start >= HEADROOM);
                 let count = bytes.len().min(memory.len() - start);
                 ptr::copy_nonoverlapping(bytes.as_ptr(), memory.start().add(start), count);
                 bytes = &bytes[count..];

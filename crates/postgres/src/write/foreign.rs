@@ -41,7 +41,7 @@ impl CopyData {
         let mut rows = CopyRows::new(&frame.schema, types.into_iter(), &[]);
         let mut bytes = Vec::new();
         let mut keep = |message: &[u8]| {
-            longshore_core::memory::make_room(&mut bytes, message.len())?;
+            longshore_core::memory::try_reserve(&mut bytes, message.len())?;
             bytes.extend_from_slice(&message[HEADER..]);
             Ok(())
         };

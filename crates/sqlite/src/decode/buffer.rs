@@ -17,7 +17,7 @@ use arrow_array::{
 use arrow_buffer::{Buffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, TimeUnit};
 use longshore_core::Kind;
-use longshore_core::memory::{NoRoom, make_room};
+use longshore_core::memory::{OutOfMemory, try_reserve};
 use longshore_values::{CellFault, Validity, calendar};
 
 use crate::cell::Cell;
@@ -61,8 +61,8 @@ impl<O: OffsetSizeTrait> Bytes<O> {
     }
 
     #[inline]
-    fn push(&mut self, bytes: &[u8]) -> Result<(), NoRoom> {
-        make_room(&mut self.values, bytes.len())?;
+    fn push(&mut self, bytes: &[u8]) -> Result<(), OutOfMemory> {
+        try_reserve(&mut self.values, bytes.len())?;
         self.values.extend_from_slice(bytes);
         self.end();
         Ok(())
@@ -115,22 +115,22 @@ impl ColumnBuffer {
     }
 
     /// Has the buffer take `rows` more. The bytes of texts and blobs are asked for with each of them.
-    pub(crate) fn make_room(&mut self, rows: usize) -> Result<(), NoRoom> {
+    pub(crate) fn try_reserve(&mut self, rows: usize) -> Result<(), OutOfMemory> {
         match &mut self.values {
             Values::Nothing => Ok(()),
             Values::Integers(values) | Values::Timestamps(values) | Values::Times(values) => {
-                make_room(values, rows)
+                try_reserve(values, rows)
             }
-            Values::Reals(values) | Values::Numbers(values) => make_room(values, rows),
-            Values::Dates(values) => make_room(values, rows),
-            Values::Texts(values) | Values::Blobs(values) => make_room(&mut values.offsets, rows),
-            Values::Tagged(values) => make_room(&mut values.offsets, rows),
+            Values::Reals(values) | Values::Numbers(values) => try_reserve(values, rows),
+            Values::Dates(values) => try_reserve(values, rows),
+            Values::Texts(values) | Values::Blobs(values) => try_reserve(&mut values.offsets, rows),
+            Values::Tagged(values) => try_reserve(&mut values.offsets, rows),
         }
     }
 
     /// Adds a row.
     #[inline]
-    pub(crate) fn push(&mut self, cell: Cell<'_>) -> Result<(), NoRoom> {
+    pub(crate) fn push(&mut self, cell: Cell<'_>) -> Result<(), OutOfMemory> {
         let is_held = match (&mut self.values, cell) {
             (_, Cell::Null) => {
                 self.push_null();
@@ -150,7 +150,7 @@ impl ColumnBuffer {
             (Values::Timestamps(values), Cell::Text(text)) => push_some(values, calendar::timestamp(text)),
             (Values::Times(values), Cell::Text(text)) => push_some(values, calendar::time(text)),
             (Values::Tagged(values), cell) => {
-                make_room(&mut values.values, cell.tagged_length())?;
+                try_reserve(&mut values.values, cell.tagged_length())?;
                 cell.tag(&mut values.values);
                 values.end();
                 true
@@ -181,7 +181,7 @@ impl ColumnBuffer {
 
     /// Adds a value that the form does not hold.
     #[cold]
-    fn push_other(&mut self, cell: Cell<'_>) -> Result<(), NoRoom> {
+    fn push_other(&mut self, cell: Cell<'_>) -> Result<(), OutOfMemory> {
         let mut before = std::mem::replace(self, Self { class: self.class, ..Self::tagged() });
         if matches!(before.values, Values::Nothing) {
             self.values = match cell {

@@ -13,7 +13,7 @@ use arrow_array::types::{
 };
 use arrow_array::{Array, ArrayRef, UnionArray, new_null_array};
 use arrow_schema::{ArrowError, DataType, Field, UnionFields, UnionMode};
-use longshore_core::memory::room_for;
+use longshore_core::memory::check_available;
 use longshore_core::{Kind, Unrepresentable};
 use longshore_values::calendar::{self, DAY, Temporal};
 use longshore_values::decimal::text_double;
@@ -37,7 +37,7 @@ pub(crate) fn convert(
     if array.null_count() == array.len() {
         return Ok(new_null_array(to, array.len()));
     }
-    room_for(2 * array.get_array_memory_size())?;
+    check_available(2 * array.get_array_memory_size())?;
     let decimal = class.decimal().filter(|_| *to == class.arrow());
     match (to, decimal) {
         (DataType::Decimal128(..), Some(decimal)) => {

@@ -88,7 +88,7 @@ impl Collector {
     #[inline]
     pub fn push<'a>(&mut self, mut cell: impl FnMut(usize) -> Cell<'a>) -> Result<()> {
         if self.pending.is_multiple_of(REPORT) {
-            self.make_room()?;
+            self.try_reserve()?;
         }
         let mut bytes = 0;
         for (index, column) in self.columns.iter_mut().enumerate() {
@@ -107,10 +107,10 @@ impl Collector {
     }
 
     /// Has every column take the rows until the next report.
-    fn make_room(&mut self) -> Result<()> {
+    fn try_reserve(&mut self) -> Result<()> {
         self.budget.grow(self.pending_bytes - self.bounded + REPORT * 8 * self.columns.len())?;
         self.bounded = self.pending_bytes;
-        Ok(self.columns.iter_mut().try_for_each(|column| column.buffer.make_room(REPORT))?)
+        Ok(self.columns.iter_mut().try_for_each(|column| column.buffer.try_reserve(REPORT))?)
     }
 
     fn report(&mut self, rows: usize) {
@@ -122,7 +122,7 @@ impl Collector {
 
     /// How many rows the next batch may still take.
     #[must_use]
-    pub fn room(&self) -> usize {
+    pub fn remaining_rows(&self) -> usize {
         self.batch_rows - self.pending
     }
 

@@ -4,7 +4,7 @@ use arrow_array::types::{BinaryType, Date32Type, LargeBinaryType};
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::DataType;
 use longshore_core::ReadOptions;
-use longshore_core::memory::room_for;
+use longshore_core::memory::check_available;
 use longshore_values::text::{Number, numbers, times, timestamps, uuid};
 use longshore_values::{
     Booleans, CellFault, Cells, Decoder, Derived, Fixed, Losses, Misfit, Primitive, Span, fault, strings,
@@ -27,7 +27,7 @@ pub(crate) struct Reader {
 impl Reader {
     /// The values of `array`, which a buffer of tagged values gave.
     pub(crate) fn read(&mut self, array: &ArrayRef) -> Result<ArrayRef, CellFault> {
-        room_for(2 * array.get_array_memory_size())?;
+        check_available(2 * array.get_array_memory_size())?;
         let mut bytes = Vec::new();
         let mut spans = Vec::with_capacity(array.len());
         let mut any_null = false;
