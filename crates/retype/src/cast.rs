@@ -3,21 +3,17 @@
 use arrow_array::cast::AsArray;
 use arrow_array::temporal_conversions::{as_date, as_datetime, as_time};
 use arrow_array::types::{
-    BinaryType, Date32Type, Decimal128Type, Decimal256Type, Float32Type, Float64Type, Int8Type, Int16Type,
-    Int32Type, Int64Type, LargeBinaryType, Time64MicrosecondType, Time64NanosecondType,
-    TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType,
-    UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+    Date32Type, Decimal128Type, Decimal256Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
+    Int64Type, Time64MicrosecondType, Time64NanosecondType, TimestampMicrosecondType,
+    TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType, UInt8Type, UInt16Type,
+    UInt32Type, UInt64Type,
 };
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType, Field, TimeUnit};
 use longshore_core::memory::check_available;
 use longshore_core::{Place, ReadOptions, Result};
-use longshore_values::decimal::{DecimalType, text_double};
-use longshore_values::text::{double, exact_float, integer, timestamps, uuid};
-use longshore_values::{
-    Booleans, CellFault, Cells, Decoder, Derived, Fixed, Losses, Misfit, Primitive, Span, fault, large_text,
-    per_second, text,
-};
+use longshore_values::text::uuid;
+use longshore_values::{Cast, CellFault, Form, Losses, Misfit, per_second};
 
 use crate::numeric::is_numeric;
 
@@ -28,43 +24,11 @@ const MICROS: i64 = 1_000_000;
 const DAY: i64 = 86_400 * MICROS;
 const CAST: &str = "cast it in the query, or leave schema= out";
 
-/// The form of the cells that a type's decoder reads.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Form {
-    /// A text of any value.
-    Text,
-    /// A number's text, with all its digits.
-    Number,
-    Bytes,
-    Uuid,
-    /// Counts in microseconds, or of days.
-    Timestamp {
-        zoned: bool,
-    },
-    Date,
-    Time,
-}
-
-fn form(wanted: &DataType) -> Option<Form> {
-    use DataType as T;
-    Some(match wanted {
-        T::Boolean | T::Float32 | T::Float64 | T::Decimal128(..) | T::Decimal256(..) => Form::Number,
-        other if other.is_integer() => Form::Number,
-        T::Utf8 | T::LargeUtf8 => Form::Text,
-        T::Binary | T::LargeBinary => Form::Bytes,
-        T::FixedSizeBinary(16) => Form::Uuid,
-        T::Date32 => Form::Date,
-        T::Timestamp(_, zone) => Form::Timestamp { zoned: zone.is_some() },
-        T::Time64(_) => Form::Time,
-        _ => return None,
-    })
-}
-
 /// Whether there is a way from one type to the other.
 #[must_use]
 pub fn can(from: &DataType, wanted: &DataType) -> bool {
     use DataType as T;
-    let Some(form) = form(wanted) else { return false };
+    let Some(form) = Form::of(wanted) else { return false };
     let is_text = matches!(from, T::Utf8 | T::LargeUtf8 | T::Utf8View) || is_labels(from);
     let is_number = from.is_numeric() || matches!(from, T::Boolean);
     match form {
@@ -106,45 +70,24 @@ pub(crate) fn exact(
     wanted: &DataType,
     options: &ReadOptions,
 ) -> Result<ArrayRef, CellFault> {
-    let (Some(form), Some(mut decoder)) = (form(wanted), decoder(wanted, own, options)) else {
-        return Ok(array.clone());
-    };
+    let of_decimals = own.data_type().is_decimal() || is_numeric(own);
+    let cast = Cast::to(wanted, of_decimals, options, &Losses::of(own.name(), options));
+    let (Some(form), Some(mut cast)) = (Form::of(wanted), cast) else { return Ok(array.clone()) };
     let plain = plain(array);
     let Some(render) = render(&plain, form) else { return Ok(array.clone()) };
     check_available(2 * plain.get_array_memory_size())?;
-    let mut bytes = Vec::new();
-    let mut spans = Vec::with_capacity(plain.len());
-    let mut any_null = false;
     for row in 0..plain.len() {
         if plain.is_null(row) {
-            any_null = true;
-            spans.push(Span::NULL);
-            continue;
-        }
-        let start = bytes.len();
-        match render(row, &mut bytes) {
-            Ok(()) => spans.push(span(start, bytes.len())),
-            Err(misfit) => {
-                if let Some(fault) = fault(row, misfit) {
-                    return Err(with_hint(fault));
-                }
-                any_null = true;
-                spans.push(Span::NULL);
-            }
+            cast.push_null();
+        } else {
+            cast.push(|to| render(row, to)).map_err(with_hint)?;
         }
     }
-    decoder.decode(Cells::new(&bytes, &spans, any_null)).map_err(with_hint)?;
-    Ok(decoder.finish())
+    cast.finish().map_err(with_hint)
 }
 
 fn with_hint(fault: CellFault) -> CellFault {
     CellFault { hint: fault.hint.or(Some(CAST.into())), ..fault }
-}
-
-/// A batch's bytes are far below four gigabytes.
-fn span(start: usize, end: usize) -> Span {
-    let narrow = |length: usize| u32::try_from(length).unwrap_or(u32::MAX - 1);
-    Span::new(narrow(start), narrow(end - start))
 }
 
 /// Labels as the texts that they are.
@@ -160,70 +103,6 @@ fn plain(array: &ArrayRef) -> ArrayRef {
         })
     };
     std::sync::Arc::new((0..array.len()).map(text).collect::<arrow_array::StringArray>())
-}
-
-fn decoder(wanted: &DataType, own: &Field, options: &ReadOptions) -> Option<Box<dyn Decoder>> {
-    let as_is = wanted.clone();
-    let policy = options.numeric_nan;
-    Some(match *wanted {
-        DataType::Boolean => Booleans::boxed(flag),
-        DataType::Int8 => integer::<Int8Type>(),
-        DataType::Int16 => integer::<Int16Type>(),
-        DataType::Int32 => integer::<Int32Type>(),
-        DataType::Int64 => integer::<Int64Type>(),
-        DataType::UInt8 => integer::<UInt8Type>(),
-        DataType::UInt16 => integer::<UInt16Type>(),
-        DataType::UInt32 => integer::<UInt32Type>(),
-        DataType::UInt64 => integer::<UInt64Type>(),
-        DataType::Float32 => Primitive::<Float32Type, _>::boxed(as_is, exact_float),
-        // Who wants doubles of decimals wants the nearest.
-        DataType::Float64 if own.data_type().is_decimal() || is_numeric(own) => {
-            let mut losses = Losses::of(own.name(), options);
-            Primitive::<Float64Type, _>::boxed(as_is, move |cell: &[u8]| {
-                text_double(cell, policy, &mut losses)
-            })
-        }
-        DataType::Float64 => Primitive::<Float64Type, _>::boxed(as_is, double),
-        DataType::Decimal128(precision, scale) => {
-            let to = DecimalType { precision, scale, numeric_nan: policy };
-            Primitive::<Decimal128Type, _>::boxed(as_is, move |cell| to.text(cell))
-        }
-        DataType::Decimal256(precision, scale) => {
-            let to = DecimalType { precision, scale, numeric_nan: policy };
-            Primitive::<Decimal256Type, _>::boxed(as_is, move |cell| to.text(cell))
-        }
-        DataType::Utf8 => text(),
-        DataType::LargeUtf8 => large_text(),
-        DataType::Binary => Derived::<BinaryType, _>::boxed(copied),
-        DataType::LargeBinary => Derived::<LargeBinaryType, _>::boxed(copied),
-        DataType::FixedSizeBinary(16) => Fixed::<16, _>::boxed(word),
-        DataType::Date32 => {
-            Primitive::<Date32Type, _>::boxed(as_is, |cell| word(cell).map(i32::from_le_bytes))
-        }
-        DataType::Timestamp(unit, _) => {
-            timestamps(as_is, unit, options.infinity, |cell| word(cell).map(i64::from_le_bytes))
-        }
-        DataType::Time64(TimeUnit::Microsecond) => {
-            Primitive::<Time64MicrosecondType, _>::boxed(as_is, |cell| word(cell).map(i64::from_le_bytes))
-        }
-        DataType::Time64(_) => Primitive::<Time64NanosecondType, _>::boxed(as_is, |cell| {
-            word(cell).map(|bytes| i64::from_le_bytes(bytes) * 1000)
-        }),
-        _ => return None,
-    })
-}
-
-fn flag(cell: &[u8]) -> Result<bool, Misfit> {
-    let is = |words: [&str; 3]| words.iter().any(|word| cell.eq_ignore_ascii_case(word.as_bytes()));
-    match (is(["1", "true", "t"]), is(["0", "false", "f"])) {
-        (true, _) => Ok(true),
-        (_, true) => Ok(false),
-        _ => Err(Misfit::fault(format!("{} is not a boolean", String::from_utf8_lossy(cell)))),
-    }
-}
-
-fn word<const N: usize>(cell: &[u8]) -> Result<[u8; N], Misfit> {
-    cell.try_into().map_err(|_| Misfit::fault("the value has the wrong length"))
 }
 
 #[allow(clippy::unnecessary_wraps)] // one of several functions of one type

@@ -6,6 +6,7 @@
 mod assembly;
 mod bytes;
 pub mod calendar;
+mod cast;
 mod cell;
 pub mod decimal;
 mod decoder;
@@ -22,6 +23,7 @@ pub mod text;
 pub use assembly::{Assembly, ReadColumn};
 pub use bytes::{Derived, Fixed, Plain, bytes, large_bytes, large_text, strings, text};
 pub use calendar::{push_date, push_time, push_timestamp};
+pub use cast::{Cast, Form};
 pub use cell::{Cells, Span, Spans};
 pub use decoder::{CellFault, Decoder, Misfit};
 pub use fault::Fault;

@@ -1,14 +1,11 @@
 //! The types of `schema=`: any storage class as the type that the caller asks for, exactly or with a fault.
 
-use arrow_array::types::{BinaryType, Date32Type, LargeBinaryType};
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::DataType;
 use longshore_core::ReadOptions;
 use longshore_core::memory::check_available;
-use longshore_values::text::{Number, numbers, times, timestamps, uuid};
-use longshore_values::{
-    Booleans, CellFault, Cells, Decoder, Derived, Fixed, Losses, Misfit, Primitive, Span, fault, strings,
-};
+use longshore_values::text::uuid;
+use longshore_values::{Cast, CellFault, Losses, Misfit};
 
 use super::buffer::try_for_each;
 use super::convert::{midnight, temporal, time, timestamp};
@@ -21,75 +18,42 @@ type Render = fn(Cell<'_>, &mut Vec<u8>) -> Result<(), Misfit>;
 /// Reads a column of tagged values as the type that is wanted.
 pub(crate) struct Reader {
     render: Render,
-    decoder: Box<dyn Decoder>,
+    cast: Cast,
 }
 
 impl Reader {
     /// The values of `array`, which a buffer of tagged values gave.
     pub(crate) fn read(&mut self, array: &ArrayRef) -> Result<ArrayRef, CellFault> {
         check_available(2 * array.get_array_memory_size())?;
-        let mut bytes = Vec::new();
-        let mut spans = Vec::with_capacity(array.len());
-        let mut any_null = false;
-        try_for_each(array, Class::Any, |row, cell| {
-            let start = bytes.len();
-            let rendered =
-                if cell == Cell::Null { Err(Misfit::Null) } else { (self.render)(cell, &mut bytes) };
-            spans.push(match rendered {
-                Ok(()) => span(start, bytes.len()),
-                Err(misfit) => {
-                    if let Some(fault) = fault(row, misfit) {
-                        return Err(fault);
-                    }
-                    any_null = true;
-                    Span::NULL
-                }
-            });
-            Ok(())
+        try_for_each(array, Class::Any, |_, cell| {
+            if cell == Cell::Null {
+                self.cast.push_null();
+                return Ok(());
+            }
+            self.cast.push(|to| (self.render)(cell, to))
         })?;
-        let decoded = self.decoder.decode(Cells::new(&bytes, &spans, any_null));
-        decoded.map_err(|fault| CellFault { hint: fault.hint.or(Some(WIDER.into())), ..fault })?;
-        Ok(self.decoder.finish())
+        self.cast.finish().map_err(|fault| CellFault { hint: fault.hint.or(Some(WIDER.into())), ..fault })
     }
-}
-
-/// A batch is closed long before its bytes are that many: see `Collector`.
-fn span(start: usize, end: usize) -> Span {
-    let narrow = |length: usize| u32::try_from(length).unwrap_or(u32::MAX - 1);
-    Span::new(narrow(start), narrow(end - start))
 }
 
 /// The reader of a column of `class` as `wanted`; `None` where there is none.
 pub(crate) fn reader(wanted: &DataType, class: Class, options: &ReadOptions) -> Option<Reader> {
-    let as_is = wanted.clone();
-    let of = |kind: Number| numbers(wanted, kind, options.numeric_nan, &Losses::default());
-    let exact = || of(Number::Exact);
-    let (render, decoder): (Render, Box<dyn Decoder>) = match *wanted {
-        DataType::Boolean => (flag, Booleans::boxed(|cell| Ok(cell == b"1"))),
-        _ if wanted.is_integer() => (whole, exact()?),
-        DataType::Float32 => (spelt, exact()?),
-        // Who wants doubles of decimals wants the nearest.
-        DataType::Float64 if class.decimal().is_some() => (number, of(Number::Decimal)?),
-        DataType::Float64 | DataType::Decimal128(..) | DataType::Decimal256(..) => (number, exact()?),
-        DataType::Utf8 | DataType::LargeUtf8 => (any, strings(wanted)?),
-        DataType::Binary => (bytes, Derived::<BinaryType, _>::boxed(copied)),
-        DataType::LargeBinary => (bytes, Derived::<LargeBinaryType, _>::boxed(copied)),
-        DataType::FixedSizeBinary(16) => (sixteen, Fixed::<16, _>::boxed(word)),
-        DataType::Date32 => {
-            (render_date, Primitive::<Date32Type, _>::boxed(as_is, |cell| word(cell).map(i32::from_le_bytes)))
-        }
-        DataType::Timestamp(unit, ref zone) => {
-            let render: Render = if zone.is_some() { render_timestamp_tz } else { render_timestamp };
-            (render, timestamps(as_is, unit, options.infinity, |cell| word(cell).map(i64::from_le_bytes)))
-        }
-        DataType::Time64(_) => (render_time, times(wanted, |cell| word(cell).map(i64::from_le_bytes))?),
+    let render: Render = match wanted {
+        DataType::Boolean => flag,
+        _ if wanted.is_integer() => whole,
+        DataType::Float32 => spelt,
+        DataType::Float64 | DataType::Decimal128(..) | DataType::Decimal256(..) => number,
+        DataType::Utf8 | DataType::LargeUtf8 => any,
+        DataType::Binary | DataType::LargeBinary => bytes,
+        DataType::FixedSizeBinary(16) => sixteen,
+        DataType::Date32 => render_date,
+        DataType::Timestamp(_, Some(_)) => render_timestamp_tz,
+        DataType::Timestamp(_, None) => render_timestamp,
+        DataType::Time64(_) => render_time,
         _ => return None,
     };
-    Some(Reader { render, decoder })
-}
-
-fn word<const N: usize>(cell: &[u8]) -> Result<[u8; N], Misfit> {
-    cell.try_into().map_err(|_| Misfit::fault("the value has the wrong length"))
+    let cast = Cast::to(wanted, class.decimal().is_some(), options, &Losses::default())?;
+    Some(Reader { render, cast })
 }
 
 #[allow(clippy::unnecessary_wraps)] // one of several functions of one type
