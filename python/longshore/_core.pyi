@@ -20,8 +20,6 @@ __all__ = [
     "EngineStream",
     "FlightServer",
     "Hold",
-    "Inquiry",
-    "Knowledge",
     "MySqlConnection",
     "Objects",
     "Plan",
@@ -40,6 +38,8 @@ __all__ = [
     "Table",
     "Target",
     "TrinoPages",
+    "TypeCache",
+    "TypeLookup",
     "__version__",
     "check_available_for_thread",
     "codes",
@@ -284,21 +284,21 @@ class Description:
     def message(self) -> bytes | None: ...
 
 @final
-class Knowledge:
+class TypeCache:
     """The facts that a connection has been told of the catalogue."""
 
     def __new__(cls) -> Self: ...
     def forget(self) -> None: ...
 
 @final
-class Inquiry:
+class TypeLookup:
     """The facts to be asked for before a statement's rows can be read."""
 
     def __new__(
         cls,
         *,
         statement: str,
-        knowledge: Knowledge,
+        type_cache: TypeCache,
         binary_forms: bool,
         types: dict[str, Any],
         policy: Mapping[str, str],

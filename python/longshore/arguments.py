@@ -176,7 +176,7 @@ class Partition(TypedDict):
 
     number: int | None
     most: int | None
-    unasked: bool
+    automatic: bool
     on: str | None
     range: tuple[Any, Any] | None
 
@@ -184,7 +184,7 @@ class Partition(TypedDict):
 #: A day.
 _LONGEST_LEASE = 86_400
 #: One part, unless more is said.
-UNSPLIT = Partition(number=None, most=None, unasked=False, on=None, range=None)
+UNSPLIT = Partition(number=None, most=None, automatic=False, on=None, range=None)
 
 
 def partition(query: object, on: str | None, number: Number | None, range_: Sequence[Any] | None) -> Partition | None:
@@ -208,7 +208,7 @@ def partition(query: object, on: str | None, number: Number | None, range_: Sequ
 
 def automatic() -> Partition:
     """Give the split of a whole result for which no one asked: a source whose readers burden no one may take it."""
-    return {**UNSPLIT, "most": min(_MOST, _cores()), "unasked": True}
+    return {**UNSPLIT, "most": min(_MOST, _cores()), "automatic": True}
 
 
 def _cores() -> int:

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use longshore_core::memory::{ease, spawn};
+use longshore_core::memory::{release_reserve, spawn};
 use longshore_core::{Deadline, Error, Process, Result, locked};
 use longshore_interpreter::{attached, error_of};
 use pyo3::prelude::*;
@@ -60,7 +60,7 @@ pub(crate) fn on_thread<T: Send + 'static>(
     let (sender, receiver) = sync_channel(0);
     let (alive, work_left) = sync_channel(1);
     let run = move || {
-        ease();
+        release_reserve();
         let done = attached(|py| work(py).map_err(|error| error_of(py, error)));
         // The one who waits may have given up.
         if let Err(SendError(Some(Ok(late)))) = sender.send(done) {

@@ -31,11 +31,11 @@ impl MySqlConnection {
     pub fn source(&self) -> Box<dyn Source> {
         let client = self.0.clone();
         Box::new(OneSession(move |deadline: &Deadline| {
-            let lent = PythonClient(client.clone());
+            let leased = PythonClient(client.clone());
             let (capabilities, thread, status, is_for_us, has_texts_alone) =
-                lent.call(|client| client.call_method0("lend")?.extract())?;
+                leased.call(|client| client.call_method0("lease")?.extract())?;
             adopt(
-                Box::new(lent),
+                Box::new(leased),
                 Greeted { capabilities, thread, status, is_for_us, has_texts_alone },
                 deadline,
             )
@@ -80,8 +80,8 @@ impl Client for PythonClient {
         self.call(|client| client.call_method1("run_elsewhere", (statements,)).map(drop))
     }
 
-    fn take_back(&mut self, status: Option<u16>) {
+    fn release(&mut self, status: Option<u16>) {
         // What fails here has been said by what went before.
-        let _: Result<(), Error> = self.call(|client| client.call_method1("take_back", (status,)).map(drop));
+        let _: Result<(), Error> = self.call(|client| client.call_method1("release", (status,)).map(drop));
     }
 }

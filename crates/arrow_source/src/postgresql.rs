@@ -15,7 +15,7 @@ use longshore_core::{
     Batches, Column, Deadline, Failed, Finaliser, Meter, Protocol, Query, ReadOptions, Result, Session,
 };
 use longshore_interpreter::raise;
-use longshore_postgres::{Answers, Arrival, HEADER, Inquiry, Knowledge, RowSink};
+use longshore_postgres::{Answers, Arrival, HEADER, RowSink, TypeCache, TypeLookup};
 use longshore_source::sql::{Numbered, POSTGRESQL, positional};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -28,7 +28,7 @@ const ENDING: Duration = Duration::from_secs(2);
 /// The columns that a statement would have.
 pub(crate) fn describe(session: &ArrowSession, query: &Query, options: &ReadOptions) -> Result<Vec<Column>> {
     let numbered = positional(&POSTGRESQL, &query.text, &query.params)?;
-    let columns = prepare(session, &numbered, options).and_then(|inquiry| inquiry.columns());
+    let columns = prepare(session, &numbered, options).and_then(|lookup| lookup.columns());
     abandon(session);
     columns
 }
@@ -57,11 +57,11 @@ pub(crate) fn read(
 
 fn open(session: &ArrowSession, query: &Query, options: &ReadOptions) -> Result<Arrival> {
     let numbered = positional(&POSTGRESQL, &query.text, &query.params)?;
-    let mut inquiry = prepare(session, &numbered, options)?;
-    let values = inquiry.bound(&numbered.values)?;
-    let is_binary = inquiry.in_one_format()?;
-    learn(session, &mut inquiry)?;
-    let arrival = inquiry.arrival()?;
+    let mut lookup = prepare(session, &numbered, options)?;
+    let values = lookup.bound(&numbered.values)?;
+    let is_binary = lookup.in_one_format()?;
+    learn(session, &mut lookup)?;
+    let arrival = lookup.arrival()?;
     let text = numbered.text.clone();
     session.call(move |client| {
         let bytes = |value: Vec<u8>| PyBytes::new(client.py(), &value);
@@ -72,7 +72,7 @@ fn open(session: &ArrowSession, query: &Query, options: &ReadOptions) -> Result<
 }
 
 /// All that has to be known of a statement before its rows can be read.
-fn prepare(session: &ArrowSession, numbered: &Numbered<'_>, options: &ReadOptions) -> Result<Inquiry> {
+fn prepare(session: &ArrowSession, numbered: &Numbered<'_>, options: &ReadOptions) -> Result<TypeLookup> {
     let text = numbered.text.clone();
     let prepared = session.call(move |client| client.call_method1("prepare", (text,))?.extract());
     let (description, parameters): (Option<Vec<u8>>, Vec<u32>) =
@@ -81,22 +81,22 @@ fn prepare(session: &ArrowSession, numbered: &Numbered<'_>, options: &ReadOption
     if session.handle.attribute("has_binary", |has| has.extract()) == Some(false) {
         options.protocol = Protocol::Text;
     }
-    let inquiry = Inquiry::new(numbered.text.clone(), options, Knowledge::default());
-    let mut inquiry = inquiry.with_parameters(parameters);
-    inquiry.describe(description.as_deref())?;
-    learn(session, &mut inquiry)?;
-    Ok(inquiry)
+    let lookup = TypeLookup::new(numbered.text.clone(), options, TypeCache::default());
+    let mut lookup = lookup.with_parameters(parameters);
+    lookup.describe(description.as_deref())?;
+    learn(session, &mut lookup)?;
+    Ok(lookup)
 }
 
-fn learn(session: &ArrowSession, inquiry: &mut Inquiry) -> Result<()> {
-    while let Some(question) = inquiry.question()? {
+fn learn(session: &ArrowSession, lookup: &mut TypeLookup) -> Result<()> {
+    while let Some(question) = lookup.question()? {
         let rows = session.call(move |client| {
             let result = client.call_method1("ask", (question,))?;
             messages(&result, 0, result.getattr("ntuples")?.extract()?)
         })?;
         let mut answers = Answers::default();
         each(&rows, |message| answers.push(message));
-        inquiry.answer(answers)?;
+        lookup.answer(answers)?;
     }
     Ok(())
 }

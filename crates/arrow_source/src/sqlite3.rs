@@ -260,11 +260,8 @@ impl Session for SqliteSession {
 
     fn describe(&mut self, query: &Query, options: &ReadOptions) -> Result<Vec<Column>> {
         let facts = self.facts(query).ok_or_else(|| {
-            Error::new(
-                Kind::NotSupported,
-                "Python's sqlite3 does not tell this statement's columns before it runs",
-            )
-            .with_hint("give the URL or the path of the file")
+            Error::not_supported("Python's sqlite3 does not tell this statement's columns before it runs")
+                .with_hint("give the URL or the path of the file")
         })?;
         Ok(plan(facts, options)?.iter().map(longshore_sqlite::Plan::column).collect())
     }

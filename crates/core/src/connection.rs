@@ -129,7 +129,7 @@ impl Connection {
     pub fn run_script(self: &Arc<Self>, script: &str, deadline: &Deadline) -> Result<()> {
         self.with(deadline, |session| {
             let scripting = session.scripting().ok_or_else(|| {
-                Error::new(Kind::NotSupported, "this source runs one statement at a time")
+                Error::not_supported("this source runs one statement at a time")
                     .with_hint("run the statements one by one")
             })?;
             scripting.run_script(script, !self.commits_each())

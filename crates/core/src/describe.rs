@@ -11,7 +11,7 @@ use crate::remedy::with_remedy;
 use crate::source::{Reservation, Source};
 use crate::split::divide;
 use crate::{
-    Column, Deadline, Division, Error, Kind, Opened, Query, ReadOptions, Request, Result, Session, Split,
+    Column, Deadline, Error, Opened, Query, ReadOptions, Request, Result, Session, Split, SplitPlan,
     TableName, open_read,
 };
 
@@ -33,9 +33,9 @@ pub fn parameters(
     deadline: &Deadline,
 ) -> Result<SchemaRef> {
     on_session(source, deadline, |session| {
-        let preparing = session.preparing().map_err(|reason| {
-            Error::new(Kind::NotSupported, format!("parameters cannot be described: {reason}"))
-        })?;
+        let preparing = session
+            .preparing()
+            .map_err(|reason| Error::not_supported(format!("parameters cannot be described: {reason}")))?;
         preparing.parameters(statement, options).map(|columns| Arc::new(schema(columns)))
     })
 }
@@ -73,16 +73,16 @@ pub fn partition(
             check_key(&schema_of_one(session, &query, &options)?, on)?;
         }
         match divide(session, std::slice::from_ref(&query), split, &options)? {
-            Division::Whole => Ok(vec![query]),
-            Division::Parts(parts) => Ok(parts.queries),
-            Division::Serial(reason) => Err(undivided(&reason)),
+            SplitPlan::Whole => Ok(vec![query]),
+            SplitPlan::Parts(parts) => Ok(parts.queries),
+            SplitPlan::Serial(reason) => Err(no_partitions(&reason)),
         }
     })
 }
 
 /// The error of a query that has no parts.
-pub(crate) fn undivided(reason: &str) -> Error {
-    Error::new(Kind::NotSupported, format!("the query cannot be split: {reason}"))
+pub(crate) fn no_partitions(reason: &str) -> Error {
+    Error::not_supported(format!("the query cannot be split: {reason}"))
         .with_hint("read_sql reads it over one connection")
 }
 

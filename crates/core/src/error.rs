@@ -71,7 +71,7 @@ struct Inner {
     vendor_code: Option<i32>,
     position: Option<u32>,
     place: Place,
-    is_passing: bool,
+    is_transient: bool,
     source: Option<Box<dyn StdError + Send + Sync>>,
 }
 
@@ -91,7 +91,7 @@ impl Error {
             vendor_code: None,
             position: None,
             place: Place::default(),
-            is_passing: false,
+            is_transient: false,
             source: None,
         }))
     }
@@ -121,6 +121,11 @@ impl Error {
     /// A value cannot be represented exactly.
     pub fn data(message: impl Into<String>) -> Self {
         Self::new(Kind::Data, message)
+    }
+
+    /// The source, or this library, cannot do what is asked for.
+    pub fn not_supported(message: impl Into<String>) -> Self {
+        Self::new(Kind::NotSupported, message)
     }
 
     /// The peer broke the protocol, or this library its own rules.
@@ -202,8 +207,8 @@ impl Error {
 
     /// Says that another attempt may succeed at once: somebody was in the way briefly.
     #[must_use]
-    pub fn passing(mut self) -> Self {
-        self.0.is_passing = true;
+    pub fn transient(mut self) -> Self {
+        self.0.is_transient = true;
         self
     }
 
@@ -264,8 +269,8 @@ impl Error {
 
     /// Whether another attempt may succeed at once.
     #[must_use]
-    pub fn is_passing(&self) -> bool {
-        self.0.is_passing
+    pub fn is_transient(&self) -> bool {
+        self.0.is_transient
     }
 
     /// Takes the error below this one out.

@@ -57,12 +57,12 @@ pub use read_ahead::ReadAhead;
 pub use remedy::Placeholders;
 pub use secret::{PasswordSource, Secret};
 pub use session::{
-    Batches, Column, Done, Driver, Failed, Finalised, Finaliser, Leasing, Loading, NOT_PREPARED, NOT_SPLIT,
-    NoRows, OneBatch, ParameterSets, Preparing, SEVERAL, Scripting, Session, Splitting, Transaction,
+    Batches, Collected, Column, Done, Driver, Failed, Finalised, Finaliser, Leasing, Loading, NOT_PREPARED,
+    NOT_SPLIT, NoRows, ParameterSets, Preparing, SEVERAL, Scripting, Session, Splitting, Transaction,
     TransactionStatements, not_committed,
 };
 pub use source::{Direct, Lease, OneSession, Reservation, SessionFactory, Source};
-pub use split::{Division, Parts, Split};
+pub use split::{Parts, Split, SplitPlan};
 pub use stream::{LiveResult, Stream, give_up};
 pub use target::{Target, percent_decode};
 pub use texts::misencoded;

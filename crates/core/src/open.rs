@@ -15,8 +15,8 @@ use crate::session::released;
 use crate::source::{Lease, Reservation, SessionFactory, Source};
 use crate::split::divide;
 use crate::{
-    Batches, Deadline, Division, Done, Error, Failed, Finaliser, Kind, Parts, Query, ReadOptions, Result,
-    Session, Split, Transaction,
+    Batches, Deadline, Done, Error, Failed, Finaliser, Kind, Parts, Query, ReadOptions, Result, Session,
+    Split, SplitPlan, Transaction,
 };
 
 /// How long parts that could not begin, as somebody was in the way, begin again.
@@ -64,7 +64,7 @@ pub struct Opened {
 
 /// Starts to read over sessions of `source`.
 pub fn open_read(source: &dyn Source, request: &Request, deadline: &Deadline) -> Result<Opened> {
-    let split = request.split.as_ref().filter(|split| !split.unasked || source.divides_unasked());
+    let split = request.split.as_ref().filter(|split| !split.automatic || source.splits_automatically());
     // The session that keeps the snapshot, and one for each part.
     let wanted = split.map_or(1, |split| 1 + most_parts(split));
     let Reservation { first, lease, factory, most, begins, .. } = source.reserve(wanted, deadline)?;
@@ -104,13 +104,13 @@ impl Opening<'_> {
         let (since, mut most) = (Instant::now(), self.most);
         loop {
             let mut parts = match self.divide(session.as_mut()) {
-                Ok(Division::Whole) => {
+                Ok(SplitPlan::Whole) => {
                     let batches = self.read_serially(session)?;
-                    let reason = batches.unparted();
+                    let reason = batches.not_split();
                     return Ok((self.with_key(batches)?, reason));
                 }
-                Ok(Division::Serial(reason)) => return self.read_instead(session, reason),
-                Ok(Division::Parts(parts)) => parts,
+                Ok(SplitPlan::Serial(reason)) => return self.read_instead(session, reason),
+                Ok(SplitPlan::Parts(parts)) => parts,
                 Err(error) => {
                     let error = with_remedy(error, &self.request.queries, session.placeholders());
                     let session = if was_free { released(session) } else { Some(session) };
@@ -127,7 +127,7 @@ impl Opening<'_> {
                 Err(failed) => self.freed(failed)?,
             };
             session = freed;
-            if !error.is_passing() || since.elapsed() >= AGAIN {
+            if !error.is_transient() || since.elapsed() >= AGAIN {
                 return self.read_instead(session, error.message().to_owned());
             }
         }
@@ -144,7 +144,7 @@ impl Opening<'_> {
         session: Box<dyn Session>,
         reason: String,
     ) -> Result<(Box<dyn Batches>, Option<String>), Failed> {
-        let reason = (!self.is_unasked()).then_some(reason);
+        let reason = (!self.is_automatic()).then_some(reason);
         Ok((self.with_key(self.read_serially(session)?)?, reason))
     }
 
@@ -173,8 +173,8 @@ impl Opening<'_> {
         setup.iter().try_for_each(|statement| session.run(statement))
     }
 
-    fn is_unasked(&self) -> bool {
-        self.split.is_some_and(|split| split.unasked)
+    fn is_automatic(&self) -> bool {
+        self.split.is_some_and(|split| split.automatic)
     }
 
     /// The session and the reason, where parts could not begin and the read may go on otherwise: no one has asked for them,
@@ -183,7 +183,7 @@ impl Opening<'_> {
         let Failed { error, session } = failed;
         // Python tells of a Ctrl-C only once.
         let is_stopped = matches!(error.kind(), Kind::Interrupted | Kind::Cancelled);
-        let may_go_on = (self.is_unasked() || error.is_passing()) && !is_stopped;
+        let may_go_on = (self.is_automatic() || error.is_transient()) && !is_stopped;
         match session {
             Some(mut session) if may_go_on && self.deadline.check().is_ok() => {
                 // The end of its transaction had a deadline of its own.
@@ -195,19 +195,19 @@ impl Opening<'_> {
         }
     }
 
-    fn divide(&self, session: &mut dyn Session) -> Result<Division> {
-        let Some(split) = self.split else { return Ok(Division::Whole) };
+    fn divide(&self, session: &mut dyn Session) -> Result<SplitPlan> {
+        let Some(split) = self.split else { return Ok(SplitPlan::Whole) };
         if let Ok(splitting) = session.splitting()
             && let Some(index) = self.request.setup.iter().position(|it| !splitting.is_setting(it))
         {
             // Not its text, which may hold a secret.
             let number = index + 1;
-            return Ok(Division::Serial(format!(
+            return Ok(SplitPlan::Serial(format!(
                 "statement {number} of pre_execution_query does more than SET"
             )));
         }
         if self.most < 2 {
-            return Ok(Division::Serial("the pool has one connection only".into()));
+            return Ok(SplitPlan::Serial("the pool has one connection only".into()));
         }
         divide(session, &self.request.queries, split, &self.request.options)
     }

@@ -12,13 +12,12 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
 use crate::agreement::{nullable, under_schema};
-use crate::describe::{check_key, on_session, partition, schema_of_one, undivided};
+use crate::describe::{check_key, no_partitions, on_session, partition, schema_of_one};
 use crate::memory::spawn;
 use crate::session::released;
 use crate::{
-    Batches, CancelHandle, Connection, Deadline, Division, Error, Finaliser, Kind, Leasing, Opened, Params,
-    Parts, Process, Query, ReadOptions, Result, Session, SessionFactory, Split, Splitting, Transaction,
-    remedy,
+    Batches, CancelHandle, Connection, Deadline, Error, Finaliser, Leasing, Opened, Params, Parts, Process,
+    Query, ReadOptions, Result, Session, SessionFactory, Split, SplitPlan, Splitting, Transaction, remedy,
 };
 
 /// The bytes that a partition begins with.
@@ -104,7 +103,7 @@ pub fn execute_partitions(
     deadline: &Deadline,
 ) -> Result<Partitions> {
     if query.params != Params::None {
-        return Err(Error::new(Kind::NotSupported, "partitions have no parameters")
+        return Err(Error::not_supported("partitions have no parameters")
             .with_hint("write the values into the query"));
     }
     // A read that has the session is told below.
@@ -117,7 +116,7 @@ pub fn execute_partitions(
         if options.snapshot
             && let Some(reason) = leasing(session)?.unshared()?
         {
-            return Err(undivided(&reason));
+            return Err(no_partitions(&reason));
         }
         let schema = schema_of_one(session, &query, options)?;
         if let Some(on) = &split.on {
@@ -146,18 +145,18 @@ fn lease(
 ) -> Result<(Vec<Query>, String)> {
     let mut session = connection.factory().open(deadline)?;
     match leasing(session.as_mut())?.lease(query, split, options)? {
-        Division::Parts(Parts { queries, snapshot: Some(snapshot), .. }) => {
+        SplitPlan::Parts(Parts { queries, snapshot: Some(snapshot), .. }) => {
             connection.keep(SnapshotLease::new(session, time)?)?;
             Ok((queries, snapshot))
         }
-        Division::Serial(reason) => Err(undivided(&reason)),
+        SplitPlan::Serial(reason) => Err(no_partitions(&reason)),
         _ => Err(Error::internal("a snapshot was leased without parts")),
     }
 }
 
 fn leasing(session: &mut dyn Session) -> Result<&mut dyn Leasing> {
     session.leasing().map_err(|reason| {
-        Error::new(Kind::NotSupported, format!("partitions cannot be of one snapshot: {reason}"))
+        Error::not_supported(format!("partitions cannot be of one snapshot: {reason}"))
             .with_hint("options={\"snapshot\": False} of the cursor, or longshore.snapshot=false, has each be read as the database is then")
     })
 }
@@ -184,7 +183,7 @@ pub fn read_partition(
     // Not the connection's own session, whose transaction sees something else, and may write.
     let mut session = connection.factory().open(deadline)?;
     if snapshot.is_empty() {
-        session.splitting().map_err(|reason| undivided(&reason))?.begin_reading(&query)?;
+        session.splitting().map_err(|reason| no_partitions(&reason))?.begin_reading(&query)?;
     } else {
         leasing(session.as_mut())?.join_lease(snapshot, &query)?;
     }

@@ -8,8 +8,8 @@ use arrow_array::RecordBatch;
 use arrow_schema::{Field, Schema, SchemaRef};
 
 use crate::{
-    Deadline, Division, Error, Kind, Load, Metadata, Params, Placeholders, Query, ReadOptions, Result, Sink,
-    SourceOption, Split, Stage, Target,
+    Deadline, Error, Load, Metadata, Params, Placeholders, Query, ReadOptions, Result, Sink, SourceOption,
+    Split, SplitPlan, Stage, Target,
 };
 
 /// How long it may take to end a transaction that its owner no longer waits for.
@@ -47,7 +47,7 @@ pub trait Driver: Send + Sync {
     }
 
     /// Whether a read gains by parts that no one asked for: where further sessions are no burden to a server.
-    fn divides_unasked(&self) -> bool {
+    fn splits_automatically(&self) -> bool {
         false
     }
 }
@@ -193,7 +193,7 @@ pub trait Splitting {
     ///
     /// With parts, this session has a transaction open that keeps their snapshot and their tables as they are,
     /// until [`Session::commit`]; it must be ended last. Without, it is as it was.
-    fn split(&mut self, queries: &[Query], split: &Split, options: &ReadOptions) -> Result<Division>;
+    fn split(&mut self, queries: &[Query], split: &Split, options: &ReadOptions) -> Result<SplitPlan>;
 
     /// From here on, this session sees what the session that gave `snapshot` away sees. So many `sessions` join it, all
     /// at about the same time: a source may have them wait for one another.
@@ -230,7 +230,7 @@ pub trait Leasing {
 
     /// Divides `query` as [`Splitting::split`] does, but what is small is one part, too. This session keeps the snapshot until
     /// its transaction ends. The snapshot's text says how to join it, and holds no secret.
-    fn lease(&mut self, query: &Query, split: &Split, options: &ReadOptions) -> Result<Division>;
+    fn lease(&mut self, query: &Query, split: &Split, options: &ReadOptions) -> Result<SplitPlan>;
 
     /// Has this session read `query`, one of the parts, in a snapshot of [`Leasing::lease`]; an error where that is kept no
     /// longer. [`Session::commit`] is to follow, which fails where the part has met other tables than the parts before it.
@@ -295,7 +295,7 @@ impl Default for TransactionStatements {
 /// The session as one that writes.
 pub(crate) fn loading(session: Box<dyn Session>) -> Result<Box<dyn Loading>, Failed> {
     session.loading().map_err(|session| Failed {
-        error: Error::new(Kind::NotSupported, "this source is only read")
+        error: Error::not_supported("this source is only read")
             .with_hint("write by the URL of the database, such as sqlite:///data/a.db"),
         session: Some(session),
     })
@@ -379,7 +379,7 @@ pub trait Batches: Iterator<Item = Result<RecordBatch>> + Send {
     }
 
     /// Why the result comes over one connection, where the server was asked for parts of it and has given none.
-    fn unparted(&self) -> Option<String> {
+    fn not_split(&self) -> Option<String> {
         None
     }
 
@@ -427,35 +427,45 @@ impl Batches for NoRows {
     }
 }
 
-/// One batch that was made without the database, and the session that was asked.
-pub struct OneBatch {
-    schema: SchemaRef,
-    batch: Option<RecordBatch>,
-    session: Box<dyn Session>,
+/// Batches that are there already, and the session that was asked, where there is one.
+pub struct Collected {
+    /// The columns.
+    pub schema: SchemaRef,
+    /// As [`Batches::finaliser`] gives it.
+    pub finaliser: Option<Arc<dyn Finaliser>>,
+    /// The batches.
+    pub batches: std::vec::IntoIter<RecordBatch>,
+    /// The session that was asked.
+    pub session: Option<Box<dyn Session>>,
 }
 
-impl OneBatch {
+impl Collected {
     /// A result of one batch.
     #[must_use]
-    pub fn new(batch: RecordBatch, session: Box<dyn Session>) -> Self {
-        Self { schema: batch.schema(), batch: Some(batch), session }
+    pub fn one(batch: RecordBatch, session: Box<dyn Session>) -> Self {
+        let schema = batch.schema();
+        Self { schema, finaliser: None, batches: vec![batch].into_iter(), session: Some(session) }
     }
 }
 
-impl Iterator for OneBatch {
+impl Iterator for Collected {
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.batch.take().map(Ok)
+        self.batches.next().map(Ok)
     }
 }
 
-impl Batches for OneBatch {
+impl Batches for Collected {
     fn schema(&self) -> SchemaRef {
         self.schema.clone()
     }
 
+    fn finaliser(&self) -> Option<Arc<dyn Finaliser>> {
+        self.finaliser.clone()
+    }
+
     fn into_session(self: Box<Self>) -> Option<Box<dyn Session>> {
-        Some(self.session)
+        self.session
     }
 }

@@ -41,7 +41,7 @@ pub trait Source: Send + Sync {
     }
 
     /// Whether reads take parts that no one asked for.
-    fn divides_unasked(&self) -> bool {
+    fn splits_automatically(&self) -> bool {
         false
     }
 }
@@ -131,7 +131,7 @@ impl Source for Arc<Direct> {
         })
     }
 
-    fn divides_unasked(&self) -> bool {
-        self.driver.divides_unasked()
+    fn splits_automatically(&self) -> bool {
+        self.driver.splits_automatically()
     }
 }

@@ -12,7 +12,7 @@ pub struct Split {
     /// The most parts that the source may choose by itself.
     pub most: Option<NonZeroUsize>,
     /// Whether no one asked for parts: whatever is in their way, one session reads the whole.
-    pub unasked: bool,
+    pub automatic: bool,
     /// The column of the result whose values part it; without one, the source splits by what it has itself.
     pub on: Option<String>,
     /// The column's lowest and highest value where the caller knows them. They only place the bounds: values beyond
@@ -31,7 +31,7 @@ impl Split {
 
 /// The outcome that a source makes of a read that it was asked to split.
 #[derive(Debug)]
-pub enum Division {
+pub enum SplitPlan {
     /// One session reads it all: it is too small to be worth more.
     Whole,
     /// One session must read it all, for this reason.
@@ -57,7 +57,7 @@ pub(crate) fn divide(
     queries: &[Query],
     split: &Split,
     options: &ReadOptions,
-) -> Result<Division> {
+) -> Result<SplitPlan> {
     let reason = match session.splitting() {
         Ok(splitting) => return splitting.split(queries, split, options),
         Err(reason) => reason,
@@ -65,7 +65,7 @@ pub(crate) fn divide(
     match &split.range {
         Some((Value::Int(low), Value::Int(high))) if low > high => Err(Split::falling_range()),
         // The caller's own parts are read one after another, in one snapshot.
-        _ if queries.len() > 1 && split.number.is_none() => Ok(Division::Whole),
-        _ => Ok(Division::Serial(reason)),
+        _ if queries.len() > 1 && split.number.is_none() => Ok(SplitPlan::Whole),
+        _ => Ok(SplitPlan::Serial(reason)),
     }
 }

@@ -23,7 +23,7 @@ pub fn misencoded(array: &dyn Array) -> Option<usize> {
         _ => false,
     };
     // Some of the bytes may be those of no value.
-    if are_characters { None } else { strange(array, 0..array.len()) }
+    if are_characters { None } else { first_non_text(array, 0..array.len()) }
 }
 
 /// Whether all texts of `array`, looked at together, are UTF-8, those of no value included.
@@ -41,7 +41,7 @@ fn are_characters<T: ByteArrayType>(array: &GenericByteArray<T>) -> bool {
 }
 
 /// The first of `rows` with a value that holds what is not a text.
-fn strange(array: &dyn Array, mut rows: Range<usize>) -> Option<usize> {
+fn first_non_text(array: &dyn Array, mut rows: Range<usize>) -> Option<usize> {
     match array.data_type() {
         DataType::Utf8 => strange_characters::<Utf8Type>(array.as_bytes(), rows),
         DataType::LargeUtf8 => strange_characters::<LargeUtf8Type>(array.as_bytes(), rows),
@@ -68,8 +68,8 @@ fn strange(array: &dyn Array, mut rows: Range<usize>) -> Option<usize> {
         }
         DataType::Struct(_) => {
             let fields = array.as_struct().columns();
-            let is_strange = |row| fields.iter().any(|field| strange(field, row..row + 1).is_some());
-            rows.find(|row| array.is_valid(*row) && is_strange(*row))
+            let is_not_text = |row| fields.iter().any(|field| first_non_text(field, row..row + 1).is_some());
+            rows.find(|row| array.is_valid(*row) && is_not_text(*row))
         }
         DataType::Dictionary(..) => {
             let part = array.slice(rows.start, rows.len());
@@ -97,7 +97,7 @@ fn strange_items(
     mut rows: Range<usize>,
     span: impl Fn(usize) -> Range<usize>,
 ) -> Option<usize> {
-    rows.find(|row| array.is_valid(*row) && strange(items, span(*row)).is_some())
+    rows.find(|row| array.is_valid(*row) && first_non_text(items, span(*row)).is_some())
 }
 
 fn span<O: OffsetSizeTrait>(offsets: &[O], row: usize) -> Range<usize> {

@@ -251,13 +251,13 @@ fn written(
         return Err(Failed { error, session: Some(session) });
     }
     let mut sink = session.write(load)?;
-    match pour(sink.as_mut(), load, pieces) {
+    match write_pieces(sink.as_mut(), load, pieces) {
         Ok(()) => sink.commit(),
         Err(error) => Err(Failed { error, session: sink.abort() }),
     }
 }
 
-fn pour(
+fn write_pieces(
     sink: &mut dyn Sink,
     load: &Load,
     pieces: Pieces<'_, impl Iterator<Item = Result<RecordBatch>>>,

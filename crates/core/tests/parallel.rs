@@ -110,22 +110,22 @@ fn a_row_is_counted_over_the_parts_before_it() {
 #[test]
 fn parts_that_no_one_asked_for() {
     let (server, direct) = database();
-    let mut unasked = request("1 2", 2, Delivery::Ordered);
-    unasked.split = Some(Split { most: NonZeroUsize::new(2), unasked: true, ..Split::default() });
+    let mut automatic = request("1 2", 2, Delivery::Ordered);
+    automatic.split = Some(Split { most: NonZeroUsize::new(2), automatic: true, ..Split::default() });
     let read = |request: &Request| {
         let opened = open_read(&direct, request, &Deadline::never())?;
         assert_eq!(opened.serial, None);
         numbers(opened.batches)
     };
-    server.divides_unasked.store(true, Ordering::SeqCst);
-    assert_eq!(read(&unasked).unwrap(), [1, 2]);
+    server.splits_automatically.store(true, Ordering::SeqCst);
+    assert_eq!(read(&automatic).unwrap(), [1, 2]);
     assert_eq!(server.connects.swap(0, Ordering::SeqCst), 3);
     // One session reads what the parts could not begin.
     server.loses_snapshot.store(true, Ordering::SeqCst);
-    let whole = Request { queries: vec![Query::new("7,8")], ..unasked.clone() };
+    let whole = Request { queries: vec![Query::new("7,8")], ..automatic.clone() };
     assert_eq!(read(&whole).unwrap(), [7, 8]);
     // Where they are not welcome, nothing is divided.
-    server.divides_unasked.store(false, Ordering::SeqCst);
+    server.splits_automatically.store(false, Ordering::SeqCst);
     server.connects.store(0, Ordering::SeqCst);
     assert_eq!(read(&whole).unwrap(), [7, 8]);
     assert_eq!(server.connects.load(Ordering::SeqCst), 1);
@@ -151,12 +151,12 @@ fn parts_begin_again_where_somebody_was_in_the_way() {
 #[test]
 fn parts_that_never_begin_are_read_serially() {
     let (server, direct) = database();
-    server.divides_unasked.store(true, Ordering::SeqCst);
+    server.splits_automatically.store(true, Ordering::SeqCst);
     server.busy.store(usize::MAX, Ordering::SeqCst);
     let asked = request("7,8", 2, Delivery::Ordered);
-    let split = Split { most: NonZeroUsize::new(2), unasked: true, ..Split::default() };
-    let unasked = Request { split: Some(split), ..asked.clone() };
-    for (request, reason) in [(&asked, Some("somebody is in the way")), (&unasked, None)] {
+    let split = Split { most: NonZeroUsize::new(2), automatic: true, ..Split::default() };
+    let automatic = Request { split: Some(split), ..asked.clone() };
+    for (request, reason) in [(&asked, Some("somebody is in the way")), (&automatic, None)] {
         let start = Instant::now();
         let opened = open_read(&direct, request, &Deadline::never()).unwrap();
         assert!(start.elapsed() < Duration::from_secs(10));
@@ -169,12 +169,12 @@ fn parts_that_never_begin_are_read_serially() {
 #[test]
 fn what_is_read_instead_of_parts_hears_its_own_caller() {
     let (server, direct) = database();
-    server.divides_unasked.store(true, Ordering::SeqCst);
+    server.splits_automatically.store(true, Ordering::SeqCst);
     server.loses_snapshot.store(true, Ordering::SeqCst);
-    let mut unasked = request("1,hang", 2, Delivery::Ordered);
-    unasked.split = Some(Split { most: NonZeroUsize::new(2), unasked: true, ..Split::default() });
+    let mut automatic = request("1,hang", 2, Delivery::Ordered);
+    automatic.split = Some(Split { most: NonZeroUsize::new(2), automatic: true, ..Split::default() });
     let stop = Arc::new(Stop::default());
-    let mut batches = open_read(&direct, &unasked, &Deadline::new(stop.clone(), None)).unwrap().batches;
+    let mut batches = open_read(&direct, &automatic, &Deadline::new(stop.clone(), None)).unwrap().batches;
     assert!(batches.next().unwrap().is_ok());
     stop.0.store(true, Ordering::SeqCst);
     assert_eq!(batches.next().unwrap().unwrap_err().kind(), Kind::Cancelled);

@@ -13,7 +13,7 @@ use arrow_array::{
 use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_schema::extension::EXTENSION_TYPE_NAME_KEY;
 use arrow_schema::{DataType, Field, Schema};
-use longshore_core::{Error, Kind, Place, Result, Unrepresentable, Value};
+use longshore_core::{Error, Place, Result, Unrepresentable, Value};
 use longshore_retype::{can_cast, cast};
 use longshore_values::decimal::{DecimalType, Text};
 
@@ -142,7 +142,7 @@ fn column(values: &[&Value], name: &str) -> Result<ArrayRef> {
         Value::Bytes(_) => all!(BinaryArray, Value::Bytes(bytes) => bytes.as_slice()),
         Value::Date(_) => all!(Date32Array, Value::Date(days) => *days),
         Value::Time(_, None) => all!(Time64MicrosecondArray, Value::Time(micros, None) => *micros),
-        Value::Time(_, Some(_)) => Err(Error::new(Kind::NotSupported, "Arrow has no time with an offset")
+        Value::Time(_, Some(_)) => Err(Error::not_supported("Arrow has no time with an offset")
             .with_hint("give it as text, and cast it in the statement")
             .at(place())),
         Value::Timestamp(_) => all!(TimestampMicrosecondArray, Value::Timestamp(micros) => *micros),
@@ -179,7 +179,7 @@ fn column(values: &[&Value], name: &str) -> Result<ArrayRef> {
             Ok(Arc::new(uuids.map_err(|error| Error::internal(error.to_string()))?))
         }
         Value::List(_) => lists(values, name, mixed),
-        Value::Row(_) => Err(Error::new(Kind::NotSupported, "a composite cannot be a parameter here")
+        Value::Row(_) => Err(Error::not_supported("a composite cannot be a parameter here")
             .with_hint("give its fields as parameters of their own")
             .at(place())),
     }

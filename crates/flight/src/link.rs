@@ -11,7 +11,7 @@ use http::{Request, Response, Uri};
 use hyper::body::Incoming;
 use hyper::client::conn::http2::{self, SendRequest};
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use longshore_core::memory::{ease, spawn};
+use longshore_core::memory::{release_reserve, spawn};
 use longshore_core::{Deadline, Error, Process, Result};
 use longshore_wire::Tls;
 use socket2::{SockRef, TcpKeepalive};
@@ -135,7 +135,7 @@ impl Driver {
         let handle = runtime.handle().clone();
         let (stop, stopped) = oneshot::channel::<()>();
         let drive = move || {
-            ease();
+            release_reserve();
             // Its sender is dropped when it is to end.
             let _ = runtime.block_on(stopped);
             runtime.shutdown_background();

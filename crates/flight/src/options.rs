@@ -50,11 +50,9 @@ pub(crate) fn set(client: &Client, request: &SessionOptions, deadline: &Deadline
     };
     let action = Action::new("SetSessionOptions", request.encode_to_vec());
     let answers = client.act(&action, deadline).map_err(|error| match error.kind() {
-        Kind::NotSupported => {
-            Error::new(Kind::NotSupported, format!("the server keeps no {} for a session", names()))
-                .with_sqlstate("0A000")
-                .with_hint("leave them out, and write them before the names of tables")
-        }
+        Kind::NotSupported => Error::not_supported(format!("the server keeps no {} for a session", names()))
+            .with_sqlstate("0A000")
+            .with_hint("leave them out, and write them before the names of tables"),
         _ => error,
     })?;
     for answer in answers {

@@ -4,8 +4,7 @@ use arrow_flight::FlightEndpoint;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use longshore_core::{
-    Division, Error, Kind, Leasing, NOT_SPLIT, Parts, Query, ReadOptions, Result, Session, Split, Splitting,
-    Value,
+    Error, Leasing, NOT_SPLIT, Parts, Query, ReadOptions, Result, Session, Split, SplitPlan, Splitting, Value,
 };
 use prost::Message;
 
@@ -18,7 +17,7 @@ const AS_IT_COMES: &str = "the server parts a result as it comes, not by a colum
 const EXECUTION: &str = "one execution";
 
 impl Splitting for FlightSession {
-    fn split(&mut self, queries: &[Query], split: &Split, _options: &ReadOptions) -> Result<Division> {
+    fn split(&mut self, queries: &[Query], split: &Split, _options: &ReadOptions) -> Result<SplitPlan> {
         if let Some((Value::Int(low), Value::Int(high))) = &split.range
             && low > high
         {
@@ -26,15 +25,15 @@ impl Splitting for FlightSession {
         }
         if queries.len() > 1 {
             return Ok(match split.number {
-                None => Division::Whole,
-                Some(_) => Division::Serial(NOT_SPLIT.into()),
+                None => SplitPlan::Whole,
+                Some(_) => SplitPlan::Serial(NOT_SPLIT.into()),
             });
         }
         if split.on.is_some() {
-            return Ok(Division::Serial(AS_IT_COMES.into()));
+            return Ok(SplitPlan::Serial(AS_IT_COMES.into()));
         }
-        self.parts = split.number.filter(|_| !split.unasked);
-        Ok(Division::Whole)
+        self.parts = split.number.filter(|_| !split.automatic);
+        Ok(SplitPlan::Whole)
     }
 
     fn join_snapshot(&mut self, _snapshot: &str, _sessions: usize) -> Result<()> {
@@ -46,8 +45,7 @@ impl Splitting for FlightSession {
     }
 
     fn begin_reading(&mut self, _query: &Query) -> Result<()> {
-        Err(Error::new(Kind::NotSupported, "Flight SQL has no transactions that only read")
-            .with_sqlstate("0A000"))
+        Err(Error::not_supported("Flight SQL has no transactions that only read").with_sqlstate("0A000"))
     }
 
     fn is_setting(&self, _statement: &str) -> bool {
@@ -62,9 +60,9 @@ impl Leasing for FlightSession {
         Ok(None)
     }
 
-    fn lease(&mut self, query: &Query, split: &Split, _options: &ReadOptions) -> Result<Division> {
+    fn lease(&mut self, query: &Query, split: &Split, _options: &ReadOptions) -> Result<SplitPlan> {
         if split.on.is_some() {
-            return Ok(Division::Serial(AS_IT_COMES.into()));
+            return Ok(SplitPlan::Serial(AS_IT_COMES.into()));
         }
         self.parts = split.number;
         let info = self.info(&query.text)?;
@@ -72,7 +70,7 @@ impl Leasing for FlightSession {
         let queries: Vec<Query> = info.endpoint.iter().map(part).collect();
         let sessions = queries.len();
         self.leased = Some(info);
-        Ok(Division::Parts(Parts { queries, sessions, snapshot: Some(EXECUTION.into()) }))
+        Ok(SplitPlan::Parts(Parts { queries, sessions, snapshot: Some(EXECUTION.into()) }))
     }
 
     fn join_lease(&mut self, _snapshot: &str, query: &Query) -> Result<()> {

@@ -230,7 +230,7 @@ impl Batches for FlightBatches {
         self.policy.finaliser()
     }
 
-    fn unparted(&self) -> Option<String> {
+    fn not_split(&self) -> Option<String> {
         (!self.is_parted).then(|| WHOLE.into())
     }
 

@@ -12,8 +12,8 @@ use arrow_flight::sql::{
 use arrow_flight::{Action, FlightEndpoint, FlightInfo};
 use bytes::Bytes;
 use longshore_core::{
-    Batches, CatalogueQueries, Column, Deadline, Done, Error, Failed, Kind as ErrorKind, Leasing, Load,
-    Loading, Metadata, NATIVE_TYPE, NoRows, OneBatch, ParameterSets, Params, Placeholders, Preparing, Query,
+    Batches, CatalogueQueries, Collected, Column, Deadline, Done, Error, Failed, Kind as ErrorKind, Leasing,
+    Load, Loading, Metadata, NATIVE_TYPE, NoRows, ParameterSets, Params, Placeholders, Preparing, Query,
     ReadOptions, Result, Session, Sink, Splitting, TableName, Transaction as State, type_name,
 };
 use longshore_source::sql::POSTGRESQL;
@@ -209,12 +209,9 @@ impl FlightSession {
         if self.transaction != Transaction::Unknown {
             return Ok(());
         }
-        Err(Error::new(
-            ErrorKind::NotSupported,
-            "the server has no transactions: what is written cannot be rolled back",
-        )
-        .with_sqlstate("0A000")
-        .with_hint(WITHOUT_TRANSACTIONS))
+        Err(Error::not_supported("the server has no transactions: what is written cannot be rolled back")
+            .with_sqlstate("0A000")
+            .with_hint(WITHOUT_TRANSACTIONS))
     }
 
     /// Finds out whether a statement has rows, where its text does not tell.
@@ -348,11 +345,8 @@ impl Session for FlightSession {
             None if kind == Kind::Unknown => {
                 Err(Error::programming("the statement returns no rows, and was not run"))
             }
-            None => Err(Error::new(
-                ErrorKind::NotSupported,
-                "the server does not tell what a query returns before it runs",
-            )
-            .with_hint("read it, with LIMIT 0 for its types alone")),
+            None => Err(Error::not_supported("the server does not tell what a query returns before it runs")
+                .with_hint("read it, with LIMIT 0 for its types alone")),
         }
     }
 
@@ -363,7 +357,7 @@ impl Session for FlightSession {
         }
         match self.catalogue(query) {
             Ok(Some(batch)) => {
-                return Ok(Box::new(OneBatch::new(batch, self)));
+                return Ok(Box::new(Collected::one(batch, self)));
             }
             Ok(None) => {}
             Err(error) => return Err(self.failed(error)),
@@ -479,14 +473,11 @@ impl Preparing for FlightSession {
         self.close_prepared(Some(prepared));
         match parameters {
             Some(schema) if schema.fields().iter().any(|field| field.data_type().is_null()) => {
-                Err(Error::new(
-                    ErrorKind::NotSupported,
-                    "the server knows the parameters, but does not tell their types",
-                )
-                .with_sqlstate("0A000"))
+                Err(Error::not_supported("the server knows the parameters, but does not tell their types")
+                    .with_sqlstate("0A000"))
             }
             Some(schema) => columns(&schema, options),
-            None => Err(Error::new(ErrorKind::NotSupported, longshore_core::NOT_PREPARED)),
+            None => Err(Error::not_supported(longshore_core::NOT_PREPARED)),
         }
     }
 }

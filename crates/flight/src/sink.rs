@@ -12,7 +12,7 @@ use arrow_flight::{FlightData, FlightDescriptor, PutResult};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use futures::StreamExt;
 use longshore_core::{
-    Deadline, Error, Failed, IfExists, Kind, Load, Query, Result, Session, Sink, Transaction, Written,
+    Deadline, Error, Failed, IfExists, Load, Query, Result, Session, Sink, Transaction, Written,
 };
 use longshore_flight_protocol::{INGESTION, KEY, MODE, TYPE};
 use longshore_source::sql::POSTGRESQL;
@@ -253,7 +253,7 @@ fn options(load: &Load) -> HashMap<String, String> {
 }
 
 fn refused(what: &str, hint: &str) -> Error {
-    Error::new(Kind::NotSupported, what).with_sqlstate("0A000").with_hint(hint)
+    Error::not_supported(what).with_sqlstate("0A000").with_hint(hint)
 }
 
 fn insert(table: &str, load: &Load) -> String {

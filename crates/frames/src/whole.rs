@@ -67,13 +67,13 @@ pub fn whole_columns(
     if batches.finaliser().is_some() {
         let (schema, batches) = collect(batches, budget, progress)?;
         let mut columns = Columns::new(schema, &choices)?;
-        batches.into_iter().try_for_each(|batch| pour(batch, &mut columns, &mut trim))?;
+        batches.into_iter().try_for_each(|batch| push_batch(batch, &mut columns, &mut trim))?;
         return Ok(columns);
     }
     let mut columns = Columns::new(batches.schema(), &choices)?;
     for batch in batches.by_ref() {
         let before = columns.bytes();
-        pour(batch?, &mut columns, &mut trim)?;
+        push_batch(batch?, &mut columns, &mut trim)?;
         let held = columns.bytes();
         budget.hold(held)?;
         budget.grow(held.saturating_sub(before))?;
@@ -84,7 +84,7 @@ pub fn whole_columns(
 }
 
 /// Adds a batch's rows, and frees it.
-fn pour(batch: RecordBatch, columns: &mut Columns, trim: &mut Option<Trim>) -> Result<()> {
+fn push_batch(batch: RecordBatch, columns: &mut Columns, trim: &mut Option<Trim>) -> Result<()> {
     columns.push(&batch)?;
     let bytes = rows_size(&batch);
     drop(batch);

@@ -1,6 +1,6 @@
 //! The columns of a query that is not run: `sp_describe_first_result_set`.
 
-use longshore_core::{Error, Kind, Query, Result};
+use longshore_core::{Error, Query, Result};
 use mssql_tds::datatypes::sqldatatypes::TdsDataType;
 use mssql_tds::token::tokens::SqlCollation;
 
@@ -53,7 +53,7 @@ fn column(row: &[Option<String>]) -> Result<Described> {
     let tds = integer(tds.as_ref())?
         .ok_or_else(|| Error::internal("the server describes a column without a type"))?;
     let tds = u8::try_from(tds).ok().and_then(|tds| TdsDataType::try_from(tds).ok()).ok_or_else(|| {
-        Error::new(Kind::NotSupported, "the server describes a column of a type that is not known here")
+        Error::not_supported("the server describes a column of a type that is not known here")
             .with_hint("cast the column in the query, such as CAST(... AS nvarchar(max))")
     })?;
     let small = |cell: &Option<String>| {

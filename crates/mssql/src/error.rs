@@ -17,7 +17,7 @@ pub(crate) fn of(error: ClientError) -> Error {
             .with_hint("give a longer login-timeout, or look whether the server is busy"),
         ClientError::OperationCancelledError(_) => Error::new(Kind::Cancelled, "the statement was cancelled"),
         ClientError::UnimplementedFeature { feature, context } => {
-            Error::new(Kind::NotSupported, format!("the client has no {feature}: {context}"))
+            Error::not_supported(format!("the client has no {feature}: {context}"))
         }
         ClientError::ProtocolError(text) => Error::internal(format!("the server broke the protocol: {text}"))
             .with_sqlstate(VIOLATION),
@@ -26,7 +26,7 @@ pub(crate) fn of(error: ClientError) -> Error {
              trust-server-certificate=true takes any, an attacker's, too",
         ),
         ClientError::UnsupportedEncoding { .. } | ClientError::TypeConversionError(_) => {
-            Error::new(Kind::NotSupported, error.to_string())
+            Error::not_supported(error.to_string())
         }
         ClientError::Redirection { .. } | ClientError::Security(_) => {
             Error::operational(error.to_string()).with_sqlstate("08001")

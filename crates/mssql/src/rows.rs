@@ -1,7 +1,7 @@
 //! A result's rows: the client decodes each, and its own end is the result's.
 
 use longshore_core::memory::Budget;
-use longshore_core::{Error, Kind, Result, Session};
+use longshore_core::{Error, Result, Session};
 use longshore_source::rows::{RowWire, Stop};
 use longshore_values::{Assembly, Spans};
 use mssql_tds::connection::tds_client::StatementResult;
@@ -33,7 +33,7 @@ impl ResultWire {
 
     fn check_spans(&self) -> Result<()> {
         if self.is_beyond {
-            return Err(Error::new(Kind::NotSupported, "a row has more than 4 GiB")
+            return Err(Error::not_supported("a row has more than 4 GiB")
                 .with_hint("read the long values in pieces, with SUBSTRING in the query"));
         }
         Ok(())
@@ -126,7 +126,7 @@ impl RowWire for ResultWire {
                 StatementResult::End => return Ok(true),
                 StatementResult::NoRows { .. } => {}
                 StatementResult::Rows => {
-                    return Err(Error::new(Kind::NotSupported, "the statement returns several results")
+                    return Err(Error::not_supported("the statement returns several results")
                         .with_hint("have it return one, or write them to tables and read these"));
                 }
             }

@@ -1,6 +1,6 @@
 //! Texts as the server sends them: UTF-16, or the code page of a collation.
 
-use longshore_core::{Error, Kind, Result};
+use longshore_core::{Error, Result};
 use longshore_values::Misfit;
 use mssql_tds::datatypes::sql_string::{EncodingType, ResolvedEncoding};
 use mssql_tds::encoding_rs;
@@ -73,7 +73,7 @@ fn is_western(locale: u32) -> bool {
 
 #[cold]
 fn unknown(what: &str) -> Error {
-    Error::new(Kind::NotSupported, format!("the server sends {what}"))
+    Error::not_supported(format!("the server sends {what}"))
         .with_hint("cast the column in the query: CAST(... AS nvarchar(max))")
 }
 

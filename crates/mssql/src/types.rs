@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, TimeUnit};
-use longshore_core::{Decimals, Error, Kind, Place, ReadOptions, Result, Uuids, native_field};
+use longshore_core::{Decimals, Error, Place, ReadOptions, Result, Uuids, native_field};
 use mssql_tds::datatypes::sqldatatypes::TdsDataType;
 use mssql_tds::query::metadata::ColumnMetadata;
 use mssql_tds::token::tokens::SqlCollation;
@@ -205,10 +205,9 @@ fn class_of(column: &Described) -> Result<(Class, String)> {
             let numbers = u16::try_from((length - VECTOR_HEAD) / 4).unwrap_or(u16::MAX);
             Ok((Class::Vector(numbers), format!("vector({numbers})")))
         }
-        (other, _) => Err(Error::new(
-            Kind::NotSupported,
-            format!("the server sends a type that is not known here: {other:?} of {length} bytes"),
-        )
+        (other, _) => Err(Error::not_supported(format!(
+            "the server sends a type that is not known here: {other:?} of {length} bytes"
+        ))
         .with_hint("cast the column in the query, such as CAST(... AS nvarchar(max))")),
     }
 }
@@ -239,7 +238,7 @@ fn sized(name: &str, column: &Described, width: usize) -> String {
 
 /// The column cannot be read as `wanted`.
 pub(crate) fn unreadable(native: &Type, wanted: &DataType) -> Error {
-    let error = Error::new(Kind::NotSupported, format!("cannot be read as {wanted}"));
+    let error = Error::not_supported(format!("cannot be read as {wanted}"));
     error.with_hint(match (native.class, wanted) {
         (Class::DateTimeOffset(_), DataType::Timestamp(_, None)) => {
             "it is a time in UTC: ask for \"timestamp[us, tz=UTC]\", or convert it in the query"

@@ -2,7 +2,7 @@
 
 use curve25519_dalek::edwards::EdwardsPoint;
 use curve25519_dalek::scalar::{Scalar, clamp_integer};
-use longshore_core::{Error, Kind, Result, Secret};
+use longshore_core::{Error, Result, Secret};
 use num_bigint::BigUint;
 use ring::digest::{Algorithm, Context, SHA1_FOR_LEGACY_USE_ONLY, SHA256, SHA512, digest};
 use ring::rand::{SecureRandom, SystemRandom};
@@ -197,7 +197,7 @@ fn clear_refused(encrypted: bool) -> Error {
 
 fn refused(plugin: &str) -> Error {
     let name: String = plugin.chars().filter(|c| c.is_ascii_alphanumeric() || "_-.".contains(*c)).collect();
-    Error::new(Kind::NotSupported, format!("the account's authentication {name:?} is not supported"))
+    Error::not_supported(format!("the account's authentication {name:?} is not supported"))
         .with_sqlstate("28000")
         .with_hint(
             "give it one of caching_sha2_password, mysql_native_password, sha256_password or ed25519: ALTER USER ... \

@@ -24,7 +24,7 @@ pub trait Client: Send {
     fn run_elsewhere(&self, statements: Vec<String>) -> Result<()>;
 
     /// Takes the socket back, with the server's last status flags; without them nothing can follow on it.
-    fn take_back(&mut self, status: Option<u16>);
+    fn release(&mut self, status: Option<u16>);
 }
 
 /// The greeting of a connection, once client and server are done with it.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use longshore_core::memory::Budget;
-use longshore_core::{Error, Kind, Result, Session, Warnings};
+use longshore_core::{Error, Result, Session, Warnings};
 use longshore_source::rows::{RowWire, Stop};
 use longshore_values::{Assembly, Span, Spans};
 
@@ -77,7 +77,7 @@ impl RowWire for ResultWire {
         connection.end_rows(length)?;
         // What follows a procedure's result must be its end.
         if connection.has_more() && connection.columns()?.is_some() {
-            return Err(Error::new(Kind::NotSupported, "the statement returns several results")
+            return Err(Error::not_supported("the statement returns several results")
                 .with_hint("have the procedure return one, or write them to tables and read these"));
         }
         if connection.warnings() > 0 && report_warnings(connection, &self.warnings).is_err() {

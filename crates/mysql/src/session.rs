@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use longshore_core::{
-    Batches, CatalogueQueries, Column, Deadline, Division, Done, Error, Failed, Kind, Load, Loading,
-    Metadata, NoRows, ParameterSets, Params, Preparing, Protocol, Query, ReadOptions, Result, SEVERAL,
-    Scripting, Session, Sink, Split, Splitting, Stage, TableName, Target, Transaction, TransactionStatements,
-    Value, native_field, not_committed,
+    Batches, CatalogueQueries, Column, Deadline, Done, Error, Failed, Load, Loading, Metadata, NoRows,
+    ParameterSets, Params, Preparing, Protocol, Query, ReadOptions, Result, SEVERAL, Scripting, Session,
+    Sink, Split, SplitPlan, Splitting, Stage, TableName, Target, Transaction, TransactionStatements, Value,
+    native_field, not_committed,
 };
 use longshore_source::rows::Rows;
 use longshore_source::sql::{Numbered, Token, positional};
@@ -110,7 +110,7 @@ impl MySqlSession {
     pub(crate) fn check_parameters(&self, text: &str) -> Result<()> {
         if self.connection.is_mariadb() && binds_table_of_values(text, self.connection.escapes()) {
             let message = "MariaDB cuts parameters in VALUES (...) where that is a table: its columns have types before they are bound";
-            return Err(Error::new(Kind::NotSupported, message)
+            return Err(Error::not_supported(message)
                 .with_hint("write SELECT ? UNION ALL SELECT ? in place of VALUES (?), (?)"));
         }
         Ok(())
@@ -339,18 +339,12 @@ impl MySqlSession {
     fn check_statement(&self, text: &str) -> Result<()> {
         let tracks = self.connection.capabilities() & capability::SESSION_TRACK != 0;
         if !tracks && text.to_ascii_lowercase().contains("time_zone") {
-            return Err(Error::new(
-                Kind::NotSupported,
-                "this server does not tell when its time_zone changes",
-            )
-            .with_hint("give the time zone in the URL: time-zone=+02:00"));
+            return Err(Error::not_supported("this server does not tell when its time_zone changes")
+                .with_hint("give the time zone in the URL: time-zone=+02:00"));
         }
         if self.connection.is_clients() && sets_charset(text, self.connection.escapes()) {
-            return Err(Error::new(
-                Kind::NotSupported,
-                "the client's session would have another character set",
-            )
-            .with_hint("leave it at utf8mb4: texts would arrive changed"));
+            return Err(Error::not_supported("the client's session would have another character set")
+                .with_hint("leave it at utf8mb4: texts would arrive changed"));
         }
         Ok(())
     }
@@ -392,8 +386,7 @@ impl MySqlSession {
             return Ok(prepared.columns);
         }
         if self.is_returning(&statement.text) {
-            return Err(Error::new(
-                Kind::NotSupported,
+            return Err(Error::not_supported(
                 "MariaDB tells what RETURNING returns only when the statement runs, and it was not run",
             )
             .with_hint("read_sql without parts runs it"));
@@ -409,9 +402,7 @@ impl MySqlSession {
         if !starts_with(text, escapes, &["select", "with", "values", "table"]) {
             let message =
                 "this client tells the columns of such a statement only when it runs, and it was not run";
-            return Err(
-                Error::new(Kind::NotSupported, message).with_hint("read_sql runs it; or give the URL")
-            );
+            return Err(Error::not_supported(message).with_hint("read_sql runs it; or give the URL"));
         }
         self.connection.query(&format!("({}\n) LIMIT 0", &text[..end]))?;
         let columns = self.connection.columns()?.unwrap_or_default();
@@ -595,9 +586,9 @@ impl Session for MySqlSession {
 }
 
 impl Splitting for MySqlSession {
-    fn split(&mut self, queries: &[Query], split: &Split, options: &ReadOptions) -> Result<Division> {
-        let division = split::split(self, queries, split, options);
-        self.or_stop(division)
+    fn split(&mut self, queries: &[Query], split: &Split, options: &ReadOptions) -> Result<SplitPlan> {
+        let plan = split::split(self, queries, split, options);
+        self.or_stop(plan)
     }
 
     fn join_snapshot(&mut self, snapshot: &str, sessions: usize) -> Result<()> {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use longshore_core::{Error, Kind, PasswordSource, Result, Target};
+use longshore_core::{Error, PasswordSource, Result, Target};
 use longshore_source::settings::{Key, Keys, Values, port};
 use longshore_wire::{Identity, Keepalive, Tls, Verification, Versions, peer_name};
 
@@ -74,7 +74,7 @@ impl Settings {
         let values = gather(target)?;
         let charset = values.text("charset").unwrap_or("utf8mb4").to_ascii_lowercase();
         if !matches!(charset.as_str(), "utf8mb4" | "utf8" | "auto") {
-            return Err(Error::new(Kind::NotSupported, "a charset other than utf8mb4 is not supported")
+            return Err(Error::not_supported("a charset other than utf8mb4 is not supported")
                 .with_hint("leave it out: the server converts its texts, and all values arrive as Unicode"));
         }
         let (mode, tls) = encryption(&values)?;
@@ -204,10 +204,8 @@ fn versions(values: &Values) -> Result<Versions> {
         (true, true) => Ok(Versions::All),
         (true, false) => Ok(Versions::Only12),
         (false, true) => Ok(Versions::Only13),
-        (false, false) => {
-            Err(Error::new(Kind::NotSupported, "tls-version names no version that is supported")
-                .with_hint("name TLSv1.2, TLSv1.3 or both, with a comma"))
-        }
+        (false, false) => Err(Error::not_supported("tls-version names no version that is supported")
+            .with_hint("name TLSv1.2, TLSv1.3 or both, with a comma")),
     }
 }
 

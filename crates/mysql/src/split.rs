@@ -2,7 +2,7 @@
 //!
 //! See `docs/design/mysql.md`.
 
-use longshore_core::{Division, Params, Parts, Query, ReadOptions, Result, Split, Transaction};
+use longshore_core::{Params, Parts, Query, ReadOptions, Result, Split, SplitPlan, Transaction};
 use longshore_source::NotSplit;
 use longshore_source::split::{most_sessions, sessions_for};
 
@@ -25,18 +25,18 @@ pub(crate) fn split(
     queries: &[Query],
     split: &Split,
     options: &ReadOptions,
-) -> Result<Division> {
+) -> Result<SplitPlan> {
     if session.connection.transaction() != Transaction::None {
-        return Ok(Division::Serial("an open transaction".into()));
+        return Ok(SplitPlan::Serial("an open transaction".into()));
     }
     match divide(session, queries, split, options) {
-        Ok(parts) => Ok(Division::Parts(parts)),
+        Ok(parts) => Ok(SplitPlan::Parts(parts)),
         Err(reason) => {
             // What the server has refused leaves the session as it was.
             let is_good = session.connection.stop();
-            let division = reason.division()?;
+            let plan = reason.into_plan()?;
             if is_good {
-                Ok(division)
+                Ok(plan)
             } else {
                 Err(longshore_core::Error::operational("the connection was lost"))
             }

@@ -258,7 +258,7 @@ impl Greeting {
         if self.capabilities & needed == needed {
             return Ok(());
         }
-        Err(Error::new(Kind::NotSupported, format!("the server's version {} is too old", self.version))
+        Err(Error::not_supported(format!("the server's version {} is too old", self.version))
             .with_hint("MySQL 5.6 and MariaDB 10.0 are the oldest that can be spoken to"))
     }
 
@@ -297,10 +297,10 @@ fn agreed(greeting: &Greeting, settings: &Settings, encrypted: bool) -> Result<u
         None => (0, ""),
     };
     if compression != 0 && !greeting.has(compression) {
-        return Err(Error::new(
-            Kind::NotSupported,
-            format!("the server {} does not compress with {name}", greeting.version),
-        )
+        return Err(Error::not_supported(format!(
+            "the server {} does not compress with {name}",
+            greeting.version
+        ))
         .with_hint("leave compression out, or try the other of zlib and zstd"));
     }
     wanted |= compression;

@@ -4,7 +4,7 @@
 
 use arrow_schema::{DataType, Field, TimeUnit};
 use longshore_core::{
-    Decimals, Error, Kind, Place, Protocol, ReadOptions, Result, Unrepresentable, Uuids, native_field,
+    Decimals, Error, Place, Protocol, ReadOptions, Result, Unrepresentable, Uuids, native_field,
 };
 
 use crate::message::Definition;
@@ -150,7 +150,7 @@ impl Type {
 
 /// The server prints a FLOAT with six digits, of which another float may come back.
 pub(crate) fn rounded_float() -> Error {
-    Error::new(Kind::NotSupported, "the server rounds FLOAT to six digits in its text protocol").with_hint(
+    Error::not_supported("the server rounds FLOAT to six digits in its text protocol").with_hint(
         "read it with options={\"protocol\": \"binary\"} over a URL, select it as \"<column>\" + 0e0, or take the rounded \
          text with schema={\"<column>\": \"string\"}",
     )
@@ -262,7 +262,7 @@ pub(crate) fn check_readable(
         DataType::Decimal256(..) if options.decimal_digits < 76 => {
             let text = format!("this frame's decimals have {} digits at most", options.decimal_digits);
             Some(
-                Error::new(Kind::NotSupported, text)
+                Error::not_supported(text)
                     .with_hint("ask for schema={\"<column>\": \"decimal128(38, <scale>)\"} or \"string\""),
             )
         }
@@ -278,7 +278,7 @@ pub(crate) fn check_readable(
 
 /// The column cannot be read as `wanted`.
 pub(crate) fn unreadable(native: &Type, wanted: &DataType) -> Error {
-    let error = Error::new(Kind::NotSupported, format!("cannot be read as {wanted}"));
+    let error = Error::not_supported(format!("cannot be read as {wanted}"));
     error.with_hint(match (native.class, wanted) {
         (Class::Timestamp, DataType::Timestamp(_, None)) => {
             "it has a time zone: ask for \"timestamp[us, tz=UTC]\", or convert it in the query"

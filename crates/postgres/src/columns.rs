@@ -4,9 +4,7 @@
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, FieldRef, Fields};
-use longshore_core::{
-    DEFERRED, Error, Kind as ErrorKind, Place, Protocol, ReadOptions, Result, has_deferred, native_field,
-};
+use longshore_core::{DEFERRED, Error, Place, Protocol, ReadOptions, Result, has_deferred, native_field};
 use longshore_values::ReadColumn;
 
 use crate::catalogue::Catalogue;
@@ -152,7 +150,7 @@ fn is_labels(native: &Type, keys: &DataType, values: &DataType) -> bool {
 }
 
 fn too_wide(digits: u8) -> Error {
-    Error::new(ErrorKind::NotSupported, format!("this frame's decimals have {digits} digits at most"))
+    Error::not_supported(format!("this frame's decimals have {digits} digits at most"))
         .with_hint("ask for schema={\"<column>\": \"decimal128(38, <scale>)\"} or \"string\"")
 }
 
@@ -213,7 +211,7 @@ mod tests {
     fn refused(native: &Type, wanted: &DataType, options: &ReadOptions) {
         for (native, wanted) in nestings(native, wanted) {
             let error = requested_type("c", &native, &wanted, options).expect_err("it is refused");
-            assert_eq!(error.kind(), ErrorKind::NotSupported, "{wanted}");
+            assert_eq!(error.kind(), longshore_core::Kind::NotSupported, "{wanted}");
             assert_eq!(error.place().column.as_deref(), Some("c"));
             assert!(error.hint().is_some_and(|hint| hint.contains("\"string\"") && hint.contains("schema=")));
         }

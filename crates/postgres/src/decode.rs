@@ -25,7 +25,7 @@ pub(crate) use nested::{Parts, SplitRecord};
 
 /// The error of a type of `schema=` that has no decoder here.
 pub(crate) fn unreadable(requested: &DataType) -> Error {
-    Error::new(Kind::NotSupported, format!("cannot be read as {requested}"))
+    Error::not_supported(format!("cannot be read as {requested}"))
         .with_hint("leave it out of schema=, or ask for \"string\"")
 }
 

@@ -1,6 +1,6 @@
 //! Results over another client's connection, such as asyncpg's: it sends what is asked for here, and hands over what comes.
 //!
-//! A statement's description comes first, then the answers to an [`Inquiry`], and then the rows of an [`Arrival`]; the
+//! A statement's description comes first, then the answers to a [`TypeLookup`], and then the rows of an [`Arrival`]; the
 //! table of types, the catalogue and the decoders are those of a session.
 
 mod port;
@@ -11,9 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use longshore_core::memory::try_reserve;
-use longshore_core::{
-    Batches, Column, Error, Finaliser, Kind, Protocol, ReadOptions, Result, Session, Value,
-};
+use longshore_core::{Batches, Collected, Column, Error, Finaliser, Protocol, ReadOptions, Result, Value};
 use longshore_source::sql::{Kind as TokenKind, POSTGRESQL};
 
 use crate::catalogue::{Catalogue, Needs, Question};
@@ -35,9 +33,9 @@ CASE WHEN pg_catalog.current_setting('server_version_num')::int4 >= 120000 THEN 
 
 /// The catalogue as far as a connection has asked for it, for all its statements.
 #[derive(Clone, Debug, Default)]
-pub struct Knowledge(Arc<Mutex<Catalogue>>);
+pub struct TypeCache(Arc<Mutex<Catalogue>>);
 
-impl Knowledge {
+impl TypeCache {
     fn catalogue(&self) -> MutexGuard<'_, Catalogue> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -50,10 +48,10 @@ impl Knowledge {
 
 /// A statement, and what has to be known of the catalogue before its rows can be read.
 #[derive(Debug)]
-pub struct Inquiry {
+pub struct TypeLookup {
     statement: String,
     options: ReadOptions,
-    knowledge: Knowledge,
+    type_cache: TypeCache,
     columns: Vec<Described>,
     /// The OIDs of the parameters' types, of a client that binds what is encoded here.
     parameters: Vec<u32>,
@@ -70,15 +68,15 @@ enum Lookup {
     Floats,
 }
 
-impl Inquiry {
+impl TypeLookup {
     /// About `statement`.
     #[must_use]
-    pub fn new(statement: String, options: ReadOptions, knowledge: Knowledge) -> Self {
+    pub fn new(statement: String, options: ReadOptions, type_cache: TypeCache) -> Self {
         let needs = Needs::of(&[], &[]);
         Self {
             statement,
             options,
-            knowledge,
+            type_cache,
             columns: Vec::new(),
             parameters: Vec::new(),
             needs,
@@ -103,13 +101,13 @@ impl Inquiry {
 
     /// The next statement to run, all of whose columns are wanted as text; `None` once all is known.
     pub fn question(&mut self) -> Result<Option<String>> {
-        if let Some(question) = self.knowledge.catalogue().question(&mut self.needs, &self.columns) {
+        if let Some(question) = self.type_cache.catalogue().question(&mut self.needs, &self.columns) {
             let literal = format!("'{}'::oid[]", question.parameter());
             let text = question.text().replace("$1::oid[]", &literal);
             self.lookup = Some(Lookup::Catalogue(question));
             return Ok(Some(text));
         }
-        let is_present = self.knowledge.catalogue().is_present();
+        let is_present = self.type_cache.catalogue().is_present();
         if !is_present || !self.plan()?.iter().any(ResultColumn::prints_floats) {
             return Ok(None);
         }
@@ -128,7 +126,7 @@ impl Inquiry {
         let rows: Vec<TextRow> = answers.rows()?;
         match self.lookup.take() {
             Some(Lookup::Catalogue(question)) => {
-                self.knowledge.catalogue().answer(&mut self.needs, question, rows);
+                self.type_cache.catalogue().answer(&mut self.needs, question, rows);
             }
             Some(Lookup::Floats) => {
                 let answer = rows.first().and_then(|row| row.first()?.as_deref());
@@ -141,7 +139,7 @@ impl Inquiry {
 
     /// The server does not understand the questions: it only speaks PostgreSQL's wire.
     pub fn give_up(&self) {
-        self.knowledge.catalogue().give_up();
+        self.type_cache.catalogue().give_up();
     }
 
     /// Which columns are wanted in binary; the others as text.
@@ -168,7 +166,7 @@ impl Inquiry {
 
     /// The text of each of `values` for the statement's parameters, once all is known; `None` is NULL.
     pub fn bound(&self, values: &[&Value]) -> Result<Vec<Option<Vec<u8>>>> {
-        let catalogue = self.knowledge.catalogue();
+        let catalogue = self.type_cache.catalogue();
         let types: Vec<_> = self.parameters.iter().map(|oid| catalogue.type_of(*oid, -1)).collect();
         encode::parameters(values, &types)
     }
@@ -179,12 +177,12 @@ impl Inquiry {
     }
 
     fn plan(&self) -> Result<Vec<ResultColumn>> {
-        result_columns(&self.knowledge.catalogue(), &self.columns, &self.statement, &self.options)
+        result_columns(&self.type_cache.catalogue(), &self.columns, &self.statement, &self.options)
     }
 }
 
 fn rounded() -> Error {
-    Error::new(Kind::NotSupported, "the session's extra_float_digits rounds the floats in a column's text")
+    Error::not_supported("the session's extra_float_digits rounds the floats in a column's text")
         .with_hint("SET extra_float_digits TO 3")
 }
 
@@ -340,7 +338,8 @@ impl Arrival {
             self.keep(batch)?;
         }
         let (schema, finaliser) = (self.schema(), self.finaliser());
-        Ok(Box::new(WholeResult { schema, finaliser, batches: self.batches.into_iter() }))
+        let batches = self.batches.into_iter();
+        Ok(Box::new(Collected { schema, finaliser, batches, session: None }))
     }
 }
 
@@ -349,34 +348,6 @@ impl RowSink for Option<Arrival> {
         if let Some(arrival) = self {
             arrival.push(message);
         }
-    }
-}
-
-struct WholeResult {
-    schema: SchemaRef,
-    finaliser: Option<Arc<dyn Finaliser>>,
-    batches: std::vec::IntoIter<RecordBatch>,
-}
-
-impl Iterator for WholeResult {
-    type Item = Result<RecordBatch>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        self.batches.next().map(Ok)
-    }
-}
-
-impl Batches for WholeResult {
-    fn schema(&self) -> SchemaRef {
-        self.schema.clone()
-    }
-
-    fn finaliser(&self) -> Option<Arc<dyn Finaliser>> {
-        self.finaliser.clone()
-    }
-
-    fn into_session(self: Box<Self>) -> Option<Box<dyn Session>> {
-        None
     }
 }
 

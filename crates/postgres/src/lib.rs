@@ -27,7 +27,7 @@ mod write;
 pub use connection::message::HEADER;
 pub use driver::Postgres;
 pub use foreign::{
-    Answers, Arrival, Broken, Description, Inquiry, Knowledge, Piece, Port, RowSink, Splitter, Wanted,
+    Answers, Arrival, Broken, Description, Piece, Port, RowSink, Splitter, TypeCache, TypeLookup, Wanted,
     inlined,
 };
 pub use metadata::CATALOGUE;

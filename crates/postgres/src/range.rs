@@ -2,7 +2,7 @@
 
 use arrow_array::StructArray;
 use arrow_schema::{DataType, Fields};
-use longshore_core::{Error, Kind, Result};
+use longshore_core::{Error, Result};
 use longshore_values::{Item, Items, Misfit};
 
 use crate::decode::{Parts, SplitRecord};
@@ -16,7 +16,7 @@ pub(crate) fn check_fields(fields: &Fields) -> Result<()> {
     if is_named(fields) && are_flags {
         return Ok(());
     }
-    Err(Error::new(Kind::NotSupported, "a range is not such a struct").with_hint(
+    Err(Error::not_supported("a range is not such a struct").with_hint(
         "ask for \"struct<lower: T, upper: T, lower_inc: bool, upper_inc: bool, empty: bool>\" with the bounds' type, or \
          for \"string\"",
     ))

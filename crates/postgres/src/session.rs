@@ -1,9 +1,9 @@
 //! A session: describes and runs statements.
 
 use longshore_core::{
-    Batches, CatalogueQueries, Column, Deadline, Division, Done, Error, Failed, Leasing, Load, Loading,
-    Metadata, NoRows, ParameterSets, Placeholders, Preparing, Protocol, Query, ReadOptions, Result, SEVERAL,
-    Scripting, Session, Sink, Split, Splitting, Stage, TableName, Target, Transaction, Value, not_committed,
+    Batches, CatalogueQueries, Column, Deadline, Done, Error, Failed, Leasing, Load, Loading, Metadata,
+    NoRows, ParameterSets, Placeholders, Preparing, Protocol, Query, ReadOptions, Result, SEVERAL, Scripting,
+    Session, Sink, Split, SplitPlan, Splitting, Stage, TableName, Target, Transaction, Value, not_committed,
 };
 use longshore_source::sql::positional;
 
@@ -285,9 +285,9 @@ impl Session for PostgresSession {
 }
 
 impl Splitting for PostgresSession {
-    fn split(&mut self, queries: &[Query], split: &Split, options: &ReadOptions) -> Result<Division> {
-        let division = split::split(self, queries, split, options);
-        self.or_stop(division)
+    fn split(&mut self, queries: &[Query], split: &Split, options: &ReadOptions) -> Result<SplitPlan> {
+        let plan = split::split(self, queries, split, options);
+        self.or_stop(plan)
     }
 
     fn join_snapshot(&mut self, snapshot: &str, _sessions: usize) -> Result<()> {
@@ -326,9 +326,9 @@ impl Leasing for PostgresSession {
         Ok(self.or_stop(unshared)?.map(str::to_owned))
     }
 
-    fn lease(&mut self, query: &Query, split: &Split, options: &ReadOptions) -> Result<Division> {
-        let division = split::lease(self, query, split, options);
-        self.or_stop(division)
+    fn lease(&mut self, query: &Query, split: &Split, options: &ReadOptions) -> Result<SplitPlan> {
+        let plan = split::lease(self, query, split, options);
+        self.or_stop(plan)
     }
 
     fn join_lease(&mut self, snapshot: &str, query: &Query) -> Result<()> {

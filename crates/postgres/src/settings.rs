@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use longshore_core::{Error, Kind, PasswordSource, Result, Target};
+use longshore_core::{Error, PasswordSource, Result, Target};
 use longshore_source::settings::Values;
 use longshore_wire::Keepalive;
 
@@ -173,7 +173,7 @@ fn check_fixed(values: &Values) -> Result<()> {
 }
 
 fn not_supported(what: &str) -> Error {
-    Error::new(Kind::NotSupported, format!("{what} is not supported"))
+    Error::not_supported(format!("{what} is not supported"))
 }
 
 fn user(values: &Values, environment: &Environment) -> Result<String> {

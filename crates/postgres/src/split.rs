@@ -12,7 +12,7 @@ mod plan;
 mod snapshot;
 mod volatile;
 
-use longshore_core::{Division, Parts, Query, ReadOptions, Result, Split, Transaction};
+use longshore_core::{Parts, Query, ReadOptions, Result, Split, SplitPlan, Transaction};
 use longshore_source::NotSplit;
 use longshore_source::split::{most_sessions, sessions_for};
 
@@ -35,17 +35,17 @@ pub(crate) fn split(
     queries: &[Query],
     split: &Split,
     options: &ReadOptions,
-) -> Result<Division> {
+) -> Result<SplitPlan> {
     if session.connection.transaction() != Transaction::None {
         // Who gives a list, or leaves the number to us, expects nothing of a connection with a transaction.
         let asks = split.number.is_some() || split.on.is_some();
-        return Ok(if asks { Division::Serial("an open transaction".into()) } else { Division::Whole });
+        return Ok(if asks { SplitPlan::Serial("an open transaction".into()) } else { SplitPlan::Whole });
     }
     let divided = divide(session, queries, split, options, Reader::Ours);
     if divided.is_err() || !options.snapshot {
         session.connection.abandon();
     }
-    divided.map_or_else(NotSplit::division, |parts| Ok(Division::Parts(parts)))
+    divided.map_or_else(NotSplit::into_plan, |parts| Ok(SplitPlan::Parts(parts)))
 }
 
 /// Whose sessions read the parts.

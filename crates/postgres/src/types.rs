@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Fields, IntervalUnit, TimeUnit};
 use longshore_core::{
-    DEFERRED, Decimals, EXTENSION, EXTENSION_METADATA, Error, Kind as ErrorKind, NATIVE_TYPE, Place,
-    Protocol, ReadOptions, Result, Unrepresentable, Uuids,
+    DEFERRED, Decimals, EXTENSION, EXTENSION_METADATA, Error, NATIVE_TYPE, Place, Protocol, ReadOptions,
+    Result, Unrepresentable, Uuids,
 };
 
 use crate::{geometry, hstore};
@@ -502,16 +502,13 @@ impl Type {
 pub(crate) const STREAM_SCALE: i8 = 20;
 
 pub(crate) fn no_interval() -> Error {
-    Error::new(ErrorKind::NotSupported, "this frame has no type for months, days and microseconds")
+    Error::not_supported("this frame has no type for months, days and microseconds")
         .with_hint("ask for text with schema={\"<column>\": \"string\"}, or use another return_type")
 }
 
 fn too_wide(digits: u8) -> Error {
-    Error::new(
-        ErrorKind::NotSupported,
-        format!("the declared precision is beyond the frame's {digits} digits"),
-    )
-    .with_hint("choose a type with schema={\"<column>\": \"string\"} or \"decimal128(38, <scale>)\"")
+    Error::not_supported(format!("the declared precision is beyond the frame's {digits} digits"))
+        .with_hint("choose a type with schema={\"<column>\": \"string\"} or \"decimal128(38, <scale>)\"")
 }
 
 /// Precision and scale of a numeric's modifier; the scale has 11 bits and a sign since version 15.

@@ -10,7 +10,7 @@ use longshore_core::{Error, Protocol, ReadOptions, Warnings, locked};
 use longshore_interpreter::capsule::Batch;
 use longshore_interpreter::raise;
 use longshore_numpy_records::{Column, Fault, Field, Form, Leaf, Mismatch, Rows, Step, Unit, plan};
-use longshore_postgres::{Answers, Arrival, Description, Inquiry, Knowledge, Port, RowSink, native_name};
+use longshore_postgres::{Answers, Arrival, Description, Port, RowSink, TypeCache, TypeLookup, native_name};
 use pyo3::exceptions::PyBufferError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyMemoryView, PySlice};
@@ -159,14 +159,14 @@ fn copied<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
 }
 
 /// The facts that a connection has been told of the catalogue.
-#[pyclass(frozen, name = "Knowledge", module = "longshore._core")]
-pub(crate) struct PyKnowledge(Knowledge);
+#[pyclass(frozen, name = "TypeCache", module = "longshore._core")]
+pub(crate) struct PyTypeCache(TypeCache);
 
 #[pymethods]
-impl PyKnowledge {
+impl PyTypeCache {
     #[new]
     fn new() -> Self {
-        Self(Knowledge::default())
+        Self(TypeCache::default())
     }
 
     /// Forgets it: it may be so no more.
@@ -176,9 +176,9 @@ impl PyKnowledge {
 }
 
 /// The questions to the catalogue before a statement's rows can be read.
-#[pyclass(frozen, name = "Inquiry", module = "longshore._core")]
+#[pyclass(frozen, name = "TypeLookup", module = "longshore._core")]
 pub(crate) struct PyInquiry {
-    inquiry: Mutex<Inquiry>,
+    lookup: Mutex<TypeLookup>,
     budget: Arc<Budget>,
     warnings: Arc<Warnings>,
 }
@@ -187,12 +187,12 @@ pub(crate) struct PyInquiry {
 impl PyInquiry {
     /// About `statement`; `binary_forms` tells whether the server's are PostgreSQL's. The rest is as in `open_read`.
     #[new]
-    #[pyo3(signature = (*, statement, knowledge, binary_forms, types, policy, batch_rows, batch_bytes, memory_limit))]
+    #[pyo3(signature = (*, statement, type_cache, binary_forms, types, policy, batch_rows, batch_bytes, memory_limit))]
     // One call from one place, by keyword; the interpreter gives values.
     #[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)]
     fn new(
         statement: String,
-        knowledge: &PyKnowledge,
+        type_cache: &PyTypeCache,
         binary_forms: bool,
         types: &Bound<'_, PyDict>,
         policy: Policy,
@@ -208,38 +208,38 @@ impl PyInquiry {
         }
         options.schema = data_types(types)?;
         let warnings = options.warnings.clone();
-        let inquiry = Inquiry::new(statement, options, knowledge.0.clone());
-        Ok(Self { inquiry: Mutex::new(inquiry), budget, warnings })
+        let lookup = TypeLookup::new(statement, options, type_cache.0.clone());
+        Ok(Self { lookup: Mutex::new(lookup), budget, warnings })
     }
 
     /// The server has described the statement; the last description counts.
     fn describe(&self, description: Option<&[u8]>) -> PyResult<()> {
-        locked(&self.inquiry).describe(description).map_err(raise)
+        locked(&self.lookup).describe(description).map_err(raise)
     }
 
     /// The server does not understand the questions.
     fn give_up(&self) {
-        locked(&self.inquiry).give_up();
+        locked(&self.lookup).give_up();
     }
 
     /// The next statement to run, with its columns as text; `None` once all is known.
     fn question(&self) -> PyResult<Option<String>> {
-        locked(&self.inquiry).question().map_err(raise)
+        locked(&self.lookup).question().map_err(raise)
     }
 
     /// Files what the last question was answered with.
     fn answer(&self, answers: &PyAnswers) -> PyResult<()> {
-        locked(&self.inquiry).answer(take(&mut locked(&answers.0))).map_err(raise)
+        locked(&self.lookup).answer(take(&mut locked(&answers.0))).map_err(raise)
     }
 
     /// Which columns are wanted in binary; the others as text.
     fn binary(&self) -> PyResult<Vec<bool>> {
-        locked(&self.inquiry).binary().map_err(raise)
+        locked(&self.lookup).binary().map_err(raise)
     }
 
     /// The sink of the rows.
     fn arrival(&self) -> PyResult<PyArrival> {
-        let arrival = locked(&self.inquiry).arrival().map_err(raise)?;
+        let arrival = locked(&self.lookup).arrival().map_err(raise)?;
         let arrival = Arc::new(Mutex::new(Some(arrival)));
         Ok(PyArrival { arrival, budget: self.budget.clone(), warnings: self.warnings.clone() })
     }

@@ -86,7 +86,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<asyncpg::PyPort>()?;
     module.add_class::<asyncpg::Plan>()?;
     module.add_class::<asyncpg::PyDescription>()?;
-    module.add_class::<asyncpg::PyKnowledge>()?;
+    module.add_class::<asyncpg::PyTypeCache>()?;
     module.add_class::<asyncpg::PyInquiry>()?;
     module.add_class::<asyncpg::PyAnswers>()?;
     module.add_class::<asyncpg::PyArrival>()?;

@@ -42,6 +42,6 @@ pub(crate) fn check_available_for_thread() -> PyResult<()> {
 /// last, or as the end of something.
 #[pyfunction]
 pub(crate) fn with_reserve(work: &Bound<'_, PyAny>) -> PyResult<()> {
-    memory::ease();
+    memory::release_reserve();
     work.call0().map(drop)
 }

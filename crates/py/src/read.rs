@@ -47,7 +47,7 @@ pub(crate) struct Reading {
 pub(crate) struct Partition<'py> {
     number: Option<NonZeroUsize>,
     most: Option<NonZeroUsize>,
-    unasked: bool,
+    automatic: bool,
     on: Option<String>,
     range: Option<(Bound<'py, PyAny>, Bound<'py, PyAny>)>,
 }
@@ -55,7 +55,7 @@ pub(crate) struct Partition<'py> {
 impl Partition<'_> {
     pub(crate) fn split(self) -> PyResult<Split> {
         let range = self.range.map(|(low, high)| PyResult::Ok((value(&low)?, value(&high)?))).transpose()?;
-        Ok(Split { number: self.number, most: self.most, unasked: self.unasked, on: self.on, range })
+        Ok(Split { number: self.number, most: self.most, automatic: self.automatic, on: self.on, range })
     }
 }
 

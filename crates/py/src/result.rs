@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use longshore_core::memory::ease;
+use longshore_core::memory::release_reserve;
 use longshore_core::{
     Batches, Deadline, Decimals, Error, Kind, Process, Progress, ReadAhead, Result, Session, Uuids, Warnings,
     locked,
@@ -137,7 +137,7 @@ impl Drop for Engine {
     fn drop(&mut self) {
         let Some(close) = self.close.take() else { return };
         let close = move || {
-            ease();
+            release_reserve();
             let _ = attached(|py| {
                 if let Err(error) = close.call0(py) {
                     error.write_unraisable(py, Some(close.bind(py)));

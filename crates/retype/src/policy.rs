@@ -6,7 +6,7 @@ use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use longshore_core::memory::rows_size;
 use longshore_core::{
-    Decimals, Error, Finaliser, Kind, NATIVE_TYPE, Place, ReadOptions, Result, has_deferred, type_name,
+    Decimals, Error, Finaliser, NATIVE_TYPE, Place, ReadOptions, Result, has_deferred, type_name,
 };
 
 use crate::cast;
@@ -107,7 +107,7 @@ fn field_under(field: &Field, options: &ReadOptions) -> Result<Field> {
     if !cast::can(field.data_type(), wanted) {
         let native_type = field.metadata().get(NATIVE_TYPE).cloned();
         let message = format!("{} cannot be read as {}", type_name(field.data_type()), type_name(wanted));
-        return Err(Error::new(Kind::NotSupported, message).with_hint("cast it in the query").at(Place {
+        return Err(Error::not_supported(message).with_hint("cast it in the query").at(Place {
             column: Some(field.name().clone()),
             row: None,
             native_type,

@@ -1,7 +1,7 @@
 //! The types that polars lacks.
 
 use arrow_schema::{DataType, Schema};
-use longshore_core::{Error, Kind, Place};
+use longshore_core::{Error, Place};
 
 /// Why polars takes no column of one of these types; `None` where it takes all.
 #[must_use]
@@ -9,7 +9,7 @@ pub fn polars_refusal(schema: &Schema) -> Option<Error> {
     schema.fields().iter().find_map(|field| {
         let what = refused(field.data_type())?;
         let place = Place { column: Some(field.name().clone()), ..Place::default() };
-        Some(Error::new(Kind::NotSupported, format!("polars has no type for {what}")).at(place).with_hint(
+        Some(Error::not_supported(format!("polars has no type for {what}")).at(place).with_hint(
             format!(
                 "make text of the column: with a CAST in the query, or with schema={{\"{}\": \"string\"}} of read_sql",
                 field.name()
@@ -37,6 +37,8 @@ mod tests {
     use std::sync::Arc;
 
     use arrow_schema::Field;
+
+    use longshore_core::Kind;
 
     use super::*;
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use arrow_flight::sql::CommandStatementIngest;
-use longshore_core::{Deadline, Error, IfExists, Kind, Result, TableName};
+use longshore_core::{Deadline, Error, IfExists, Result, TableName};
 use longshore_flight_protocol::{KEY, MODE, TYPE};
 use tonic::Status;
 
@@ -52,7 +52,7 @@ fn ingestion(place: &Where, asked: CommandStatementIngest, deadline: &Deadline) 
         let current = place.current(deadline)?.catalog;
         if current.as_deref().unwrap_or_default() != catalog {
             let message = format!("{catalog:?} is not the current catalog");
-            return Err(Error::new(Kind::NotSupported, message).with_hint("leave the catalog out"));
+            return Err(Error::not_supported(message).with_hint("leave the catalog out"));
         }
     }
     let schema = match asked.schema.filter(|schema| !schema.is_empty()) {
@@ -99,6 +99,8 @@ fn ours(options: HashMap<String, String>) -> Result<Ours> {
 
 #[cfg(test)]
 mod tests {
+    use longshore_core::Kind;
+
     use super::*;
 
     fn options(pairs: &[(&str, &str)]) -> HashMap<String, String> {

@@ -76,9 +76,7 @@ impl ReadingSession {
 
     fn begin_reading(&mut self, query: &Query) -> Result<()> {
         let splitting = self.session.splitting().map_err(|reason| {
-            Error::new(
-                Kind::NotSupported,
-                format!("users of this source cannot be held to reading: {reason}"),
+            Error::not_supported(format!("users of this source cannot be held to reading: {reason}"),
             )
             .with_hint(
                 "give the server an account of the database that only reads, and its users the role writer",

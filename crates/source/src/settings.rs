@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use longshore_core::{Error, Kind, PasswordSource, Result, Secret, Target, percent_decode};
+use longshore_core::{Error, PasswordSource, Result, Secret, Target, percent_decode};
 
 /// A setting that a source knows. Upper and lower case are the same in its name, and so are `-` and `_`.
 #[derive(Debug)]
@@ -102,11 +102,8 @@ impl Keys {
             return Err(unknown(name, known, (self.instead)(&wanted), self.hint));
         };
         if key.support == Support::Refused {
-            return Err(Error::new(
-                Kind::NotSupported,
-                format!("the connection setting {name:?} is not supported"),
-            )
-            .with_hint("leave it out; what it asks for would not happen"));
+            return Err(Error::not_supported(format!("the connection setting {name:?} is not supported"))
+                .with_hint("leave it out; what it asks for would not happen"));
         }
         Ok(key)
     }
@@ -396,6 +393,8 @@ fn distance(a: &str, b: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use longshore_core::Kind;
+
     use super::*;
 
     fn url(rest: &str) -> (Option<String>, Option<String>, String, String) {

@@ -2,8 +2,9 @@
 //! and bounds of equal width.
 
 use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use longshore_core::{Division, Error, Query, Result, Split, Value};
+use longshore_core::{Error, Query, Result, Split, SplitPlan, Value};
 
 /// Classes of SQLSTATE that say nothing of the query: the connection, resources, locks, the operator's doing. Any other
 /// error the query itself meets as well, and tells it better.
@@ -26,11 +27,11 @@ impl NotSplit {
         Self::Reason(reason.into())
     }
 
-    /// The division that the caller is told of.
-    pub fn division(self) -> Result<Division> {
+    /// The plan that the caller is told of.
+    pub fn into_plan(self) -> Result<SplitPlan> {
         match self {
-            Self::Small => Ok(Division::Whole),
-            Self::Reason(reason) => Ok(Division::Serial(reason)),
+            Self::Small => Ok(SplitPlan::Whole),
+            Self::Reason(reason) => Ok(SplitPlan::Serial(reason)),
             Self::Failed(error) => Err(error),
         }
     }
@@ -210,6 +211,37 @@ pub fn microseconds(value: &Value) -> Option<i128> {
     }
 }
 
+/// The snapshots that sessions of this process share, by their name, as long as one of the sessions has them.
+#[derive(Debug)]
+pub struct SharedSnapshots<T>(Mutex<(u64, Vec<(String, Weak<T>)>)>);
+
+impl<T> SharedSnapshots<T> {
+    /// None yet.
+    #[must_use]
+    #[allow(clippy::new_without_default)] // a default could not be a static
+    pub const fn new() -> Self {
+        Self(Mutex::new((0, Vec::new())))
+    }
+
+    /// Makes `shared` known; gives its name.
+    pub fn announce(&self, shared: &Arc<T>) -> String {
+        let mut snapshots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (number, known) = &mut *snapshots;
+        *number += 1;
+        known.retain(|(_, shared)| shared.strong_count() > 0);
+        known.push((number.to_string(), Arc::downgrade(shared)));
+        number.to_string()
+    }
+
+    /// The snapshot called `name`.
+    pub fn find(&self, name: &str) -> Result<Arc<T>> {
+        let snapshots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let found =
+            snapshots.1.iter().find(|(known, _)| known == name).and_then(|(_, shared)| shared.upgrade());
+        found.ok_or_else(|| Error::internal("the snapshot's session is gone"))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -248,12 +280,12 @@ mod tests {
 
     #[test]
     fn errors_of_the_query_are_reasons() {
-        let end = |state: &str| NotSplit::from(Error::operational("no").with_sqlstate(state)).division();
-        assert!(matches!(end("42P01"), Ok(Division::Serial(_))));
-        assert!(matches!(end("HY000"), Ok(Division::Serial(_))));
+        let end = |state: &str| NotSplit::from(Error::operational("no").with_sqlstate(state)).into_plan();
+        assert!(matches!(end("42P01"), Ok(SplitPlan::Serial(_))));
+        assert!(matches!(end("HY000"), Ok(SplitPlan::Serial(_))));
         for state in ["08006", "40001", "57014", "70100"] {
             assert!(end(state).is_err(), "{state}");
         }
-        assert!(NotSplit::from(Error::operational("no")).division().is_err());
+        assert!(NotSplit::from(Error::operational("no")).into_plan().is_err());
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 
 use arrow_schema::{DataType, Field};
-use longshore_core::{Error, Kind, Load, Place, Quotes, Result, TableName, check_type, type_name};
+use longshore_core::{Error, Load, Place, Quotes, Result, TableName, check_type, type_name};
 
 use crate::sql::Dialect;
 
@@ -171,9 +171,7 @@ pub fn value_type(data_type: &DataType) -> &DataType {
 #[must_use]
 pub fn no_type(database: &str, field: &Field, hint: &str) -> Error {
     let name = type_name(value_type(field.data_type()));
-    Error::new(Kind::NotSupported, format!("{database} has no type for {name}"))
-        .with_hint(hint)
-        .at(column_place(field))
+    Error::not_supported(format!("{database} has no type for {name}")).with_hint(hint).at(column_place(field))
 }
 
 /// The place of an error of a whole column.

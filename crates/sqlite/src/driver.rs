@@ -30,7 +30,7 @@ impl Driver for Sqlite {
     }
 
     // A file has no other clients to spare, and its rowids' order is the order of a scan.
-    fn divides_unasked(&self) -> bool {
+    fn splits_automatically(&self) -> bool {
         true
     }
 }

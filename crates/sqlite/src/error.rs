@@ -43,7 +43,7 @@ fn name(code: i32) -> String {
 #[must_use]
 pub fn error_of(code: i32, message: &str) -> Error {
     let error = Error::new(kind(code), format!("{message} [{}]", name(code))).with_vendor_code(code);
-    let error = if is_passing(code) { error.passing() } else { error };
+    let error = if is_transient(code) { error.transient() } else { error };
     let error = match sqlstate(code) {
         Some(sqlstate) => error.with_sqlstate(sqlstate),
         None => error,
@@ -55,7 +55,7 @@ pub fn error_of(code: i32, message: &str) -> Error {
 }
 
 /// Whether another connection was in the way: with a lock, or with a checkpoint beyond the snapshot.
-fn is_passing(code: i32) -> bool {
+fn is_transient(code: i32) -> bool {
     code & 0xff == 5 || code == SNAPSHOT_GONE
 }
 
@@ -125,10 +125,10 @@ mod tests {
             "UNIQUE constraint failed: t.a [SQLITE_CONSTRAINT_UNIQUE] [SQLSTATE 23505]"
         );
         assert_eq!(name(5 | 99 << 8), "SQLITE_BUSY");
-        assert!(error_of(5, "database is locked").is_passing());
+        assert!(error_of(5, "database is locked").is_transient());
         let gone = error_of(769, "SQL logic error");
-        assert_eq!((gone.kind(), gone.is_passing()), (Kind::Operational, true));
-        assert!(!error_of(1, "SQL logic error").is_passing());
+        assert_eq!((gone.kind(), gone.is_transient()), (Kind::Operational, true));
+        assert!(!error_of(1, "SQL logic error").is_transient());
         assert_eq!(name(255), "an unknown result code");
         assert!(NAMES.is_sorted_by_key(|(code, _)| *code));
     }

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::ffi::{CStr, CString};
 
 use longshore_core::{
-    Batches, CatalogueQueries, Column, Deadline, Division, Done, Error, Failed, Kind, Load, Loading,
-    Metadata, NoRows, ParameterSets, Preparing, Query, ReadOptions, Result, SEVERAL, Scripting, Session,
-    Sink, Split, Splitting, TableName, Target, Transaction,
+    Batches, CatalogueQueries, Column, Deadline, Done, Error, Failed, Load, Loading, Metadata, NoRows,
+    ParameterSets, Preparing, Query, ReadOptions, Result, SEVERAL, Scripting, Session, Sink, Split,
+    SplitPlan, Splitting, TableName, Target, Transaction,
 };
 
 use crate::connection::{Connection, Origin, Statement};
@@ -323,7 +323,7 @@ impl Session for SqliteSession {
 }
 
 impl Splitting for SqliteSession {
-    fn split(&mut self, queries: &[Query], split: &Split, options: &ReadOptions) -> Result<Division> {
+    fn split(&mut self, queries: &[Query], split: &Split, options: &ReadOptions) -> Result<SplitPlan> {
         split::split(self, queries, split, options)
     }
 
@@ -339,8 +339,7 @@ impl Splitting for SqliteSession {
 
     fn begin_reading(&mut self, query: &Query) -> Result<()> {
         if self.settings.file.is_none() {
-            return Err(Error::new(
-                Kind::NotSupported,
+            return Err(Error::not_supported(
                 "a database in memory has no connections to read partitions over",
             ));
         }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use arrow_buffer::i256;
 use arrow_schema::{DataType, Field, TimeUnit};
 use longshore_core::{
-    Column, DEFERRED, Decimals, Error, Kind, NATIVE_TYPE, Place, ReadOptions, Result, Unrepresentable,
+    Column, DEFERRED, Decimals, Error, NATIVE_TYPE, Place, ReadOptions, Result, Unrepresentable,
 };
 use longshore_values::decimal::DecimalType;
 
@@ -262,7 +262,7 @@ fn supported(facts: &Facts, wanted: &DataType, class: Class, options: &ReadOptio
         return Ok(wanted.clone());
     }
     let place = Place { column: Some(facts.name.clone()), row: None, native_type: facts.declared.clone() };
-    Err(Error::new(Kind::NotSupported, format!("cannot be read as {wanted}"))
+    Err(Error::not_supported(format!("cannot be read as {wanted}"))
         .with_hint("leave it out of schema=, or ask for \"string\"")
         .at(place))
 }

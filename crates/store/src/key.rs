@@ -16,7 +16,7 @@ use arrow_schema::{DataType, SortOptions};
 use arrow_select::take::take;
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
-use longshore_core::{Error, Kind, Result};
+use longshore_core::{Error, Result};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::predicate::first;
@@ -178,7 +178,7 @@ impl Rows {
             return Err(Error::internal("a key's columns have no rows in common"));
         }
         if u32::try_from(count).is_err() {
-            return Err(Error::new(Kind::NotSupported, format!("keys of {count} rows at once")));
+            return Err(Error::not_supported(format!("keys of {count} rows at once")));
         }
         let cells = columns.iter().map(Cells::of).collect::<Result<_>>()?;
         let nulls =
@@ -282,7 +282,7 @@ fn texts(column: &ArrayRef) -> Result<Box<dyn Texts + Send + Sync>> {
         DataType::LargeBinary => Box::new(column.as_binary::<i64>().clone()),
         DataType::BinaryView => Box::new(column.as_binary_view().clone()),
         DataType::FixedSizeBinary(_) => Box::new(column.as_fixed_size_binary().clone()),
-        other => return Err(Error::new(Kind::NotSupported, format!("a key of the type {other}"))),
+        other => return Err(Error::not_supported(format!("a key of the type {other}"))),
     })
 }
 
@@ -362,6 +362,8 @@ mod tests {
 
     use arrow_array::types::Int8Type;
     use arrow_array::*;
+
+    use longshore_core::Kind;
 
     use super::*;
     use crate::statistics::{Bound, random};

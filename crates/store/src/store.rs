@@ -132,7 +132,7 @@ impl Shared {
     /// The lock of a table's writer.
     pub(crate) fn lock_table(&self, folded: &str, deadline: &Deadline) -> Result<Guard> {
         if self.access == Access::Read {
-            return Err(Error::new(Kind::NotSupported, "the store was opened to be read only")
+            return Err(Error::not_supported("the store was opened to be read only")
                 .with_sqlstate("25006")
                 .with_hint("open it without read_only"));
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arrow_schema::{Field, Schema, SchemaRef};
-use longshore_core::{Deadline, Error, Kind, Result};
+use longshore_core::{Deadline, Error, Result};
 
 use crate::catalogue::{Catalogue, Changed, Done, conflict, fold};
 use crate::chunk::{FIELD_ID, field_id};
@@ -169,7 +169,7 @@ impl Transaction {
         } else {
             "earlier columns"
         };
-        Err(Error::new(Kind::NotSupported, format!("files of the table {name:?} hold {held}"))
+        Err(Error::not_supported(format!("files of the table {name:?} hold {held}"))
             .with_hint("store.compact() writes them again without these; or read the table"))
     }
 
@@ -177,7 +177,7 @@ impl Transaction {
     /// newest version then; else a table that has changed since it began is a conflict.
     pub fn lock(&mut self, name: &str) -> Result<()> {
         if !self.is_newest {
-            return Err(Error::new(Kind::NotSupported, "an older version is only read")
+            return Err(Error::not_supported("an older version is only read")
                 .with_sqlstate("25006")
                 .with_hint("write to the newest: leave version and at out"));
         }

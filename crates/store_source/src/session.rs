@@ -5,8 +5,8 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use arrow_schema::{DataType, Field, Schema};
 use longshore_core::{
-    Batches, CatalogueQueries, Column, Deadline, Done, Error, Failed, Load, Loading, Metadata, NoRows,
-    OneBatch, Query, ReadOptions, Result, Session, Sink, TableName, Transaction as State,
+    Batches, CatalogueQueries, Collected, Column, Deadline, Done, Error, Failed, Load, Loading, Metadata,
+    NoRows, Query, ReadOptions, Result, Session, Sink, TableName, Transaction as State,
 };
 use longshore_source::sql::POSTGRESQL;
 use longshore_store::{Store, Table, Transaction, VERIFY, Wanted};
@@ -207,7 +207,7 @@ impl Session for StoreSession {
         }
         match self.answer(query, options) {
             Ok(Answer::Scan(scan)) => Ok(Box::new(ScanRows::new(scan, options.batch_rows, self))),
-            Ok(Answer::Batch(batch)) => Ok(Box::new(OneBatch::new(batch, self))),
+            Ok(Answer::Batch(batch)) => Ok(Box::new(Collected::one(batch, self))),
             Ok(Answer::Done(done)) if options.any_statement => Ok(Box::new(NoRows { done, session: self })),
             Ok(Answer::Done(_)) => {
                 let error = Error::programming("the statement returns no rows, and was run");

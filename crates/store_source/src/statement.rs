@@ -1,6 +1,6 @@
 //! The statements that need no SQL engine.
 
-use longshore_core::{Error, Kind, Params, Query, Result};
+use longshore_core::{Error, Params, Query, Result};
 use longshore_source::sql::{Kind as TokenKind, POSTGRESQL, Token};
 
 /// The hint for SQL.
@@ -34,7 +34,7 @@ impl Statement {
 }
 
 pub(crate) fn refused(message: &str) -> Error {
-    Error::new(Kind::NotSupported, message).with_sqlstate("0A000").with_hint(ENGINE)
+    Error::not_supported(message).with_sqlstate("0A000").with_hint(ENGINE)
 }
 
 struct Reader<'a> {
@@ -120,6 +120,8 @@ impl Reader<'_> {
 
 #[cfg(test)]
 mod tests {
+    use longshore_core::Kind;
+
     use super::*;
 
     fn read(text: &str) -> Option<Statement> {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Fields, IntervalUnit, TimeUnit};
-use longshore_core::{EXTENSION, Error, Kind as ErrorKind, Place, Result};
+use longshore_core::{EXTENSION, Error, Place, Result};
 use serde_json::Value;
 
 /// A type, as its values are decoded.
@@ -142,9 +142,7 @@ fn unit(name: &str, digits: Option<u64>) -> Result<TimeUnit> {
         more => {
             let short = name.split(' ').next().unwrap_or(name);
             let rest = name.strip_prefix(short).unwrap_or_default();
-            Err(Error::new(
-                ErrorKind::NotSupported,
-                format!("{short}({more}){rest} has picoseconds, for which Arrow has no unit"),
+            Err(Error::not_supported(format!("{short}({more}){rest} has picoseconds, for which Arrow has no unit"),
             )
             .with_hint(format!(
                 "CAST(\"<column>\" AS {short}(9){rest}) rounds to nanoseconds, CAST(\"<column>\" AS varchar) keeps all digits"

@@ -11,7 +11,7 @@ use longshore_core::Kind;
 use longshore_core::memory::{OutOfMemory, try_reserve};
 use simdutf8::basic::from_utf8;
 
-use crate::primitive::{Validity, fault, parsed, take_in_kind};
+use crate::primitive::{Validity, fault, parsed, take_keeping_capacity};
 use crate::{CellFault, Cells, Decoder, Misfit};
 
 /// A column of text or bytes that the wire carries as they are.
@@ -98,9 +98,9 @@ impl<T: ByteArrayType> Decoder for Plain<T> {
     }
 
     fn finish(&mut self) -> ArrayRef {
-        let mut offsets = take_in_kind(&mut self.offsets);
+        let mut offsets = take_keeping_capacity(&mut self.offsets);
         self.offsets.push(T::Offset::default());
-        let mut values = take_in_kind(&mut self.values);
+        let mut values = take_keeping_capacity(&mut self.values);
         offsets.shrink_to_fit();
         values.shrink_to_fit();
         Arc::new(array::<T>(offsets, values, &mut self.validity))

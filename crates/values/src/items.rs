@@ -14,7 +14,7 @@ use arrow_array::{Array, ArrayRef, BooleanArray, StructArray};
 use arrow_buffer::{NullBuffer, i256};
 use arrow_schema::{DataType, Field, IntervalUnit, TimeUnit};
 use half::f16;
-use longshore_core::{EXTENSION, Error, Kind, Result};
+use longshore_core::{EXTENSION, Error, Result};
 
 use crate::Item;
 
@@ -295,7 +295,7 @@ fn nested(keys: Vec<usize>, values: &ArrayRef, is_uuid: bool) -> Result<Values<'
 
 #[cold]
 fn no_value(data_type: &DataType) -> Error {
-    Error::new(Kind::NotSupported, format!("no database has a type for {data_type}"))
+    Error::not_supported(format!("no database has a type for {data_type}"))
         .with_hint("leave the column out, or give it one type")
 }
 

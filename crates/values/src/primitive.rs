@@ -39,7 +39,7 @@ impl Validity {
 }
 
 /// The values; in their place is room for as many, where there is some: the next batch will most likely be as long.
-pub(crate) fn take_in_kind<T>(values: &mut Vec<T>) -> Vec<T> {
+pub(crate) fn take_keeping_capacity<T>(values: &mut Vec<T>) -> Vec<T> {
     let mut next = Vec::new();
     // Without it the next batch grows, or fails, as the first did.
     let _ = next.try_reserve_exact(values.len());
@@ -125,7 +125,7 @@ where
     }
 
     fn finish(&mut self) -> ArrayRef {
-        let mut values = take_in_kind(&mut self.values);
+        let mut values = take_keeping_capacity(&mut self.values);
         values.shrink_to_fit();
         let array = PrimitiveArray::<T>::new(ScalarBuffer::from(values), self.validity.finish());
         Arc::new(array.with_data_type(self.data_type.clone()))

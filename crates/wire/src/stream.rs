@@ -114,7 +114,7 @@ impl Stream {
     {
         let limit = deadline.remaining();
         let connect = move || connect_first(&resolve().map_err(Failure::Resolve)?, limit);
-        let (stream, address) = aside(peer, deadline, connect)?;
+        let (stream, address) = on_thread(peer, deadline, connect)?;
         let prepared = stream.set_nodelay(true).and_then(|()| keepalive.apply(&stream));
         let prepared = prepared.and_then(|()| bound_ahead(&stream, address));
         prepared.map_err(|error| setting_error(peer, error))?;
@@ -151,7 +151,7 @@ impl Stream {
         let (peer, path) = (path.display().to_string(), path.to_owned());
         let target = path.clone();
         let work = move || UnixStream::connect(target).map_err(Failure::Connect);
-        Ok((Self::new(&peer, aside(&peer, deadline, work)?)?, Address::Unix(path)))
+        Ok((Self::new(&peer, on_thread(&peer, deadline, work)?)?, Address::Unix(path)))
     }
 
     /// Whether a read would not wait.
@@ -227,7 +227,7 @@ enum Failure {
 
 /// Runs `work` in a thread of its own and waits for it, looking at `deadline` meanwhile. Given up, the thread
 /// ends by itself when the system call that it is in returns.
-fn aside<T, W>(peer: &str, deadline: &Deadline, work: W) -> Result<T>
+fn on_thread<T, W>(peer: &str, deadline: &Deadline, work: W) -> Result<T>
 where
     T: Send + 'static,
     W: FnOnce() -> Result<T, Failure> + Send + 'static,

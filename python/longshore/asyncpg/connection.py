@@ -29,13 +29,13 @@ _UNLOGGED = contextlib.nullcontext()
 class Connection(FrameFetching, asyncpg.Connection):
     """A connection of asyncpg's; ``fetch`` of a query from ``set_query_dtype`` gives arrays."""
 
-    __slots__ = ("_knowledge", "_plans", "_port")
+    __slots__ = ("_plans", "_port", "_type_cache")
 
     def __init__(self, protocol: Any, transport: Any, *arguments: Any, **options: Any) -> None:
         """Stand between the transport and asyncpg's protocol."""
         super().__init__(protocol, transport, *arguments, **options)
         self._plans: dict[tuple[Any, Any], Plan] = {}
-        self._knowledge = _core.Knowledge()
+        self._type_cache = _core.TypeCache()
         self._port = Port(protocol)
         transport.set_protocol(self._port)
 
@@ -165,7 +165,7 @@ class Connection(FrameFetching, asyncpg.Connection):
 
     def _drop_local_type_cache(self) -> None:
         super()._drop_local_type_cache()
-        self._knowledge.forget()
+        self._type_cache.forget()
 
 
 @of(theirs.connect)

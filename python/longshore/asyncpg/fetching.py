@@ -333,7 +333,7 @@ class Exchange:
                 self._connection.terminate()
             if isinstance(error, DataError):
                 # What the catalogue has told may be no longer so.
-                self._connection._knowledge.forget()
+                self._connection._type_cache.forget()
             if self._is_open:
                 # Perhaps in vain: what asyncpg raises does not tell whether the server has.
                 await release(self._protocol)
@@ -345,7 +345,7 @@ class Exchange:
         The server keeps the tables locked from then on until the statement has run: no one alters them in between.
         """
         forms = getattr(self._connection.get_settings(), "integer_datetimes", None) == "on"
-        lookup = _core.Inquiry(statement=text, knowledge=self._connection._knowledge, binary_forms=forms, **terms)
+        lookup = _core.TypeLookup(statement=text, type_cache=self._connection._type_cache, binary_forms=forms, **terms)
         columns: list[int] = []
         for _ in range(_TRIES):
             lookup.describe(await self.prepare(text, columns, self._in_binary))
@@ -357,7 +357,7 @@ class Exchange:
         message = "the types of the statement's columns change all the time"
         raise OperationalError(message, hint="run the query again when no one alters its tables")
 
-    async def answer(self, lookup: _core.Inquiry) -> bool:
+    async def answer(self, lookup: _core.TypeLookup) -> bool:
         """Run what the core asks for; tell whether that was anything."""
         asked = False
         while (question := lookup.question()) is not None:

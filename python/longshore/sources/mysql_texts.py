@@ -151,7 +151,7 @@ class Client(Adopted):
         self._is_stopped = False
         self._server: threading.Thread | None = None
 
-    def lend(self) -> tuple[int, int, int, bool, bool]:
+    def lease(self) -> tuple[int, int, int, bool, bool]:
         """Tell what both can do, the thread, the status, whether it is for us alone, and that texts are all it has."""
         if self._driver.is_leased():
             raise InterfaceError("the connection is busy", hint=BUSY)
@@ -235,7 +235,7 @@ class Client(Adopted):
         if failure:
             raise OperationalError(f"another connection cannot be opened: {failure}")
 
-    def take_back(self, status: int | None) -> None:
+    def release(self, status: int | None) -> None:
         """Let the driver's own statements run again; without a status, nothing can follow on the connection."""
         self._is_leased = False
         if status is None:

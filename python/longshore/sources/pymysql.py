@@ -29,7 +29,7 @@ class Client(Adopted):
         self._connection, self._owner = connection, owner
         self._socket: Any = None
 
-    def lend(self) -> tuple[int, int, int, bool, bool]:
+    def lease(self) -> tuple[int, int, int, bool, bool]:
         """Lend the socket: capabilities, thread, status, whether it is for us alone, and whether it has texts alone."""
         connection = self._connection
         if not connection.open:
@@ -87,7 +87,7 @@ class Client(Adopted):
         finally:
             other.close()
 
-    def take_back(self, status: int | None) -> None:
+    def release(self, status: int | None) -> None:
         """Take the socket back, with the server's status; without it, nothing can follow on it."""
         connection, self._socket = self._connection, None
         del connection._execute_command  # the refusal

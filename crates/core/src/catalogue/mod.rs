@@ -15,8 +15,8 @@ use arrow_schema::{DataType, Field, Schema};
 
 use crate::source::Reservation;
 use crate::{
-    Connection, Deadline, Error, Failed, Kind, Params, Query, ReadOptions, Result, Session, Source,
-    TableName, Transaction, Value,
+    Connection, Deadline, Error, Failed, Params, Query, ReadOptions, Result, Session, Source, TableName,
+    Transaction, Value,
 };
 
 pub use statistics::{STATISTIC_NAMES, statistics};
@@ -238,7 +238,7 @@ pub fn temporary_schema(source: &dyn Source, deadline: &Deadline) -> Result<Stri
     on_catalogue(source, deadline, |reader| {
         let schema = reader.queries.temporary.as_ref();
         if schema.is_empty() {
-            return Err(Error::new(Kind::NotSupported, "this source makes no temporary table for rows")
+            return Err(Error::not_supported("this source makes no temporary table for rows")
                 .with_hint("make it by CREATE TEMPORARY TABLE, and append to it"));
         }
         Ok(schema.to_owned())
@@ -263,7 +263,7 @@ pub fn use_schema(connection: &Arc<Connection>, schema: &str, deadline: &Deadlin
 fn schema_statement(source: &dyn Source, schema: &str, deadline: &Deadline) -> Result<String> {
     on_catalogue(source, deadline, |reader| {
         if reader.queries.use_schema.is_empty() {
-            return Err(Error::new(Kind::NotSupported, "this source has no current schema to change")
+            return Err(Error::not_supported("this source has no current schema to change")
                 .with_hint("write the schema before the table's name"));
         }
         if !reader.has_schema(schema)? {
@@ -332,7 +332,7 @@ fn on_catalogue<T>(
 /// The capability, or the error of a source that lacks it.
 pub(crate) fn metadata(session: &dyn Session) -> Result<&dyn Metadata> {
     session.metadata().ok_or_else(|| {
-        Error::new(Kind::NotSupported, "this source does not list its tables")
+        Error::not_supported("this source does not list its tables")
             .with_hint("read the catalogue by a query of the database's own")
     })
 }

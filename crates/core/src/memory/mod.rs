@@ -12,6 +12,6 @@ pub use fallible::{
     OutOfMemory, check_available, check_available_for_thread, spawn, spawn_scoped, try_reserve, zeros,
 };
 pub use pages::Trim;
-pub use reserve::{Reserving, begin, ease};
+pub use reserve::{Reserving, begin, release_reserve};
 pub use shared::SharedMemory;
 pub use system::{Free, free};

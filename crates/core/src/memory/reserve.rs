@@ -82,7 +82,7 @@ fn give_back() {
 }
 
 /// Gives the reserve back where there is next to no memory: before what has to be done even so.
-pub fn ease() {
+pub fn release_reserve() {
     if check_available(LITTLE).is_err() {
         give_back();
     }
@@ -132,7 +132,7 @@ mod tests {
         });
         assert!(start.is_null() && IS_SPENT.load(Ordering::Relaxed));
         checkpoint().unwrap();
-        ease();
+        release_reserve();
         assert!(!RESERVE.load(Ordering::Relaxed).is_null() && !IS_SPENT.load(Ordering::Relaxed));
         give_back();
     }

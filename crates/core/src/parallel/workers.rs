@@ -67,7 +67,7 @@ impl Workers {
     ) -> Result<Self> {
         let sessions = parts.sessions;
         let (opened, openings) = mpsc::channel();
-        let (outlet, arrivals) = outlet(delivery, sessions);
+        let (sender, arrivals) = batch_channel(delivery, sessions);
         let stop = Arc::new(Stop::default());
         let work = Arc::new(Work {
             parts,
@@ -91,7 +91,7 @@ impl Workers {
             let worker = Worker {
                 work: work.clone(),
                 opened: Some(opened.clone()),
-                outlet: outlet.clone(),
+                sender: sender.clone(),
                 part: first,
             };
             let thread = thread::Builder::new().name(format!("longshore-{first}"));
@@ -184,25 +184,25 @@ fn stopped() -> Error {
 
 /// The way to the consumer: unbounded where all batches are kept anyway.
 #[derive(Clone)]
-enum Outlet {
+enum BatchSender {
     Unbounded(Sender<Result<Arrival>>),
     Bounded(SyncSender<Result<Arrival>>),
 }
 
-fn outlet(delivery: Delivery, sessions: usize) -> (Outlet, Receiver<Result<Arrival>>) {
+fn batch_channel(delivery: Delivery, sessions: usize) -> (BatchSender, Receiver<Result<Arrival>>) {
     match delivery {
         Delivery::Ordered => {
             let (sender, receiver) = mpsc::channel();
-            (Outlet::Unbounded(sender), receiver)
+            (BatchSender::Unbounded(sender), receiver)
         }
         Delivery::Interleaved => {
             let (sender, receiver) = mpsc::sync_channel(sessions);
-            (Outlet::Bounded(sender), receiver)
+            (BatchSender::Bounded(sender), receiver)
         }
     }
 }
 
-impl Outlet {
+impl BatchSender {
     /// Hands `arrival` on when the consumer has room for it; an error when it is gone.
     fn send(&self, arrival: Result<Arrival>) -> Result<()> {
         let sent = match self {
@@ -269,7 +269,7 @@ struct Worker {
     work: Arc<Work>,
     /// `None` after the session has begun to read.
     opened: Option<Sender<Result<Opening>>>,
-    outlet: Outlet,
+    sender: BatchSender,
     /// The part that is being read.
     part: usize,
 }
@@ -281,7 +281,7 @@ impl Worker {
         let error = match read {
             Ok(Ok(session)) => {
                 self.work.factory.release(session);
-                drop(self.outlet.send(Ok(Arrival::Left)));
+                drop(self.sender.send(Ok(Arrival::Left)));
                 return;
             }
             Ok(Err(Failed { error, session })) => {
@@ -297,7 +297,7 @@ impl Worker {
         // Where no one listens any more, no one needs to know.
         match self.opened {
             Some(opened) => drop(opened.send(Err(error))),
-            None => drop(self.outlet.send(Ok(Arrival::Failed(self.part, error)))),
+            None => drop(self.sender.send(Ok(Arrival::Failed(self.part, error)))),
         }
     }
 
@@ -332,7 +332,7 @@ impl Worker {
             return Err(Failed { error, session: batches.into_session() });
         }
         let session = batches.into_session().ok_or_else(lost)?;
-        match self.outlet.send(Ok(Arrival::Ended(part))) {
+        match self.sender.send(Ok(Arrival::Ended(part))) {
             Ok(()) => Ok(session),
             Err(error) => Err(Failed { error, session: Some(session) }),
         }
@@ -348,7 +348,7 @@ impl Worker {
         for batch in batches {
             let batch = batch.map_err(|error| work.within(part, error))?;
             work.hold(&batch)?;
-            self.outlet.send(Ok(Arrival::Batch(part, batch)))?;
+            self.sender.send(Ok(Arrival::Batch(part, batch)))?;
         }
         Ok(())
     }

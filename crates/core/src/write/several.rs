@@ -187,7 +187,7 @@ impl Workers<'_> {
         let mut sink = loading(session)?.write(&self.load)?;
         self.queue.add_ready();
         let mut numbers = RowNumbers::default();
-        let ended = match self.pour(sink.as_mut(), &mut numbers) {
+        let ended = match self.write_pieces(sink.as_mut(), &mut numbers) {
             Ok(()) => sink.commit(),
             Err(error) => Err(Failed { error, session: sink.abort() }),
         };
@@ -199,7 +199,7 @@ impl Workers<'_> {
         }
     }
 
-    fn pour(&self, sink: &mut dyn Sink, numbers: &mut RowNumbers) -> Result<()> {
+    fn write_pieces(&self, sink: &mut dyn Sink, numbers: &mut RowNumbers) -> Result<()> {
         while let Some(piece) = self.queue.take()? {
             numbers.add(piece.first, piece.batch.num_rows() as u64);
             sink.push(&self.numbered(&piece)?)?;

@@ -10,8 +10,8 @@ use std::time::Duration;
 use arrow_array::{Int64Array, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use longshore_core::{
-    Batches, Column, Deadline, Direct, Division, Driver, Error, Failed, Interrupt, Kind, Leasing, Loading,
-    Parts, Place, Query, ReadOptions, Result, Session, Split, Splitting, Target, Transaction,
+    Batches, Column, Deadline, Direct, Driver, Error, Failed, Interrupt, Kind, Leasing, Loading, Parts,
+    Place, Query, ReadOptions, Result, Session, Split, SplitPlan, Splitting, Target, Transaction,
 };
 
 /// The state of one database, which all its sessions share.
@@ -28,7 +28,7 @@ pub(crate) struct Server {
     pub(crate) loses_coordinator: AtomicBool,
     pub(crate) divides: AtomicBool,
     /// Parts for which no one asked are welcome.
-    pub(crate) divides_unasked: AtomicBool,
+    pub(crate) splits_automatically: AtomicBool,
     pub(crate) snapshot: AtomicBool,
     /// No one can join the snapshot.
     pub(crate) loses_snapshot: AtomicBool,
@@ -65,8 +65,8 @@ impl Driver for FakeDriver {
         vec!["fake"]
     }
 
-    fn divides_unasked(&self) -> bool {
-        self.0.divides_unasked.load(Ordering::SeqCst)
+    fn splits_automatically(&self) -> bool {
+        self.0.splits_automatically.load(Ordering::SeqCst)
     }
 
     fn connect(&self, _target: &Target, deadline: &Deadline) -> Result<Box<dyn Session>> {
@@ -215,7 +215,7 @@ impl Leasing for FakeSession {
         Ok(None)
     }
 
-    fn lease(&mut self, query: &Query, split: &Split, options: &ReadOptions) -> Result<Division> {
+    fn lease(&mut self, query: &Query, split: &Split, options: &ReadOptions) -> Result<SplitPlan> {
         self.split(std::slice::from_ref(query), split, options)
     }
 
@@ -226,9 +226,9 @@ impl Leasing for FakeSession {
 
 impl Splitting for FakeSession {
     /// The parts are the words of the query.
-    fn split(&mut self, queries: &[Query], split: &Split, _options: &ReadOptions) -> Result<Division> {
+    fn split(&mut self, queries: &[Query], split: &Split, _options: &ReadOptions) -> Result<SplitPlan> {
         if !self.server.divides.load(Ordering::SeqCst) {
-            return Ok(Division::Serial("it cannot be divided".into()));
+            return Ok(SplitPlan::Serial("it cannot be divided".into()));
         }
         self.is_coordinator = true;
         self.transaction = Transaction::Open;
@@ -241,7 +241,7 @@ impl Splitting for FakeSession {
         }
         let queries: Vec<Query> = queries[0].text.split(' ').map(Query::new).collect();
         let sessions = split.number.map_or(queries.len(), usize::from);
-        Ok(Division::Parts(Parts { queries, sessions, snapshot }))
+        Ok(SplitPlan::Parts(Parts { queries, sessions, snapshot }))
     }
 
     fn join_snapshot(&mut self, snapshot: &str, _sessions: usize) -> Result<()> {
@@ -251,7 +251,7 @@ impl Splitting for FakeSession {
         }
         let count = |busy: usize| busy.checked_sub(1);
         if self.server.busy.fetch_update(Ordering::SeqCst, Ordering::SeqCst, count).is_ok() {
-            return Err(Error::operational("somebody is in the way").passing());
+            return Err(Error::operational("somebody is in the way").transient());
         }
         self.transaction = Transaction::Open;
         Ok(())

@@ -9,7 +9,7 @@ use std::thread::{Builder, JoinHandle};
 use arrow_array::RecordBatch;
 use arrow_flight::FlightEndpoint;
 use arrow_schema::SchemaRef;
-use longshore_core::memory::{ease, spawn};
+use longshore_core::memory::{release_reserve, spawn};
 use longshore_core::{CancelHandle, Deadline, Process, Result, locked};
 
 use super::endpoint::{Endpoint, Servers, agreed};
@@ -114,7 +114,7 @@ impl Several {
 
 impl Worker {
     fn work(&self) {
-        ease();
+        release_reserve();
         loop {
             let Some(job) = locked(&self.jobs).pop_front() else { return };
             if let Err(error) = self.read(job.endpoint, job.at, &job.sender) {

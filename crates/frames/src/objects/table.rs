@@ -6,7 +6,7 @@ use arrow_array::types::{
     UInt64Type,
 };
 use arrow_schema::{DataType, Field, IntervalUnit, TimeUnit};
-use longshore_core::{Error, Kind, Result};
+use longshore_core::{Error, Result};
 
 use super::Maker;
 use super::binary::{bytes, uuids};
@@ -80,7 +80,7 @@ pub(super) fn maker(field: &Field, json: bool) -> Result<Box<dyn Maker>> {
 }
 
 fn unsupported(field: &Field) -> Error {
-    Error::new(Kind::NotSupported, format!("no Python object stands for {}", field.data_type())).with_hint(
+    Error::not_supported(format!("no Python object stands for {}", field.data_type())).with_hint(
         "use return_type=\"arrow\", or make text of it: with a CAST in the query, or with \
          schema={\"<column>\": \"string\"} of read_sql",
     )

@@ -2,9 +2,7 @@
 //!
 //! See `docs/design/mssql.md`.
 
-use longshore_core::{
-    Division, Error, Kind, Parts, Query, ReadOptions, Result, Split, Splitting, Transaction,
-};
+use longshore_core::{Error, Parts, Query, ReadOptions, Result, Split, SplitPlan, Splitting, Transaction};
 use longshore_source::NotSplit;
 use longshore_source::split::most_sessions;
 
@@ -23,16 +21,16 @@ mod statement;
 const BEGIN: &str = "SET TRANSACTION ISOLATION LEVEL SNAPSHOT; BEGIN TRANSACTION";
 
 impl Splitting for MsSqlSession {
-    fn split(&mut self, queries: &[Query], split: &Split, options: &ReadOptions) -> Result<Division> {
+    fn split(&mut self, queries: &[Query], split: &Split, options: &ReadOptions) -> Result<SplitPlan> {
         if self.connection.transaction() != Transaction::None {
-            return Ok(Division::Serial("an open transaction".into()));
+            return Ok(SplitPlan::Serial("an open transaction".into()));
         }
         match divide(self, queries, split, options) {
-            Ok(parts) => Ok(Division::Parts(parts)),
+            Ok(parts) => Ok(SplitPlan::Parts(parts)),
             Err(reason) => {
                 let is_good = self.connection.stop();
-                let division = reason.division()?;
-                if is_good { Ok(division) } else { Err(Error::operational("the connection was lost")) }
+                let plan = reason.into_plan()?;
+                if is_good { Ok(plan) } else { Err(Error::operational("the connection was lost")) }
             }
         }
     }
@@ -49,7 +47,7 @@ impl Splitting for MsSqlSession {
     fn begin_reading(&mut self, query: &Query) -> Result<()> {
         // The server has no transactions that only read; a SELECT alone writes nothing.
         if !statement::only_reads(&query.text) {
-            return Err(Error::new(Kind::NotSupported, "only a SELECT surely writes nothing")
+            return Err(Error::not_supported("only a SELECT surely writes nothing")
                 .with_hint("give one SELECT, without INTO, sequences and other servers"));
         }
         self.begin_isolated()

@@ -1,11 +1,11 @@
 //! One snapshot for several sessions. The server cannot export one: all sessions begin theirs while one more keeps others
 //! from changing the tables.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use longshore_core::{Error, ReadOptions, Result};
+use longshore_core::{ReadOptions, Result};
 use longshore_source::NotSplit;
+use longshore_source::split::SharedSnapshots;
 
 use super::statement::Statement;
 use crate::connection::Connection;
@@ -14,11 +14,8 @@ use crate::session::MsSqlSession;
 /// The longest that the lock is waited for, in milliseconds: others may wait behind it meanwhile.
 const LOCK_TIMEOUT: u16 = 10_000;
 
-/// The shared snapshots that sessions still join, by their number.
-static SNAPSHOTS: Mutex<Vec<(u64, Weak<SharedSnapshot>)>> = Mutex::new(Vec::new());
-
-/// The next snapshot's number.
-static NEXT: AtomicU64 = AtomicU64::new(1);
+/// The shared snapshots that sessions still join.
+static SNAPSHOTS: SharedSnapshots<SharedSnapshot> = SharedSnapshots::new();
 
 /// A snapshot that several sessions share.
 pub(crate) struct SharedSnapshot {
@@ -74,13 +71,9 @@ pub(super) fn announce(session: &mut MsSqlSession, tables: &[String]) -> Result<
         touches: tables.iter().map(|table| format!("SELECT TOP (1) 1 FROM {table}")).collect(),
         state: Mutex::new(State { joined: 0, lock: Some(lock) }),
     });
-    let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    let mut snapshots = SNAPSHOTS.lock().unwrap_or_else(PoisonError::into_inner);
-    snapshots.retain(|(_, shared)| shared.strong_count() > 0);
-    snapshots.push((number, Arc::downgrade(&shared)));
-    drop(snapshots);
+    let name = SNAPSHOTS.announce(&shared);
     session.shared_snapshot = Some(shared);
-    Ok(number.to_string())
+    Ok(name)
 }
 
 /// Takes shared locks, which wait for those who write, and hold later ones off.
@@ -94,11 +87,7 @@ fn lock_tables(lock: &mut Connection, tables: &[String]) -> Result<()> {
 
 /// Has the session begin the shared snapshot called `name`, as so many `sessions` do. The last of them ends the lock.
 pub(super) fn join(session: &mut MsSqlSession, name: &str, sessions: usize) -> Result<()> {
-    let snapshots = SNAPSHOTS.lock().unwrap_or_else(PoisonError::into_inner);
-    let found = snapshots.iter().find(|(number, _)| number.to_string() == name);
-    let shared = found.and_then(|(_, shared)| shared.upgrade());
-    drop(snapshots);
-    let shared = shared.ok_or_else(|| Error::internal("the snapshot's session is gone"))?;
+    let shared = SNAPSHOTS.find(name)?;
     session.begin_isolated()?;
     for touch in &shared.touches {
         session.connection.run(touch)?;

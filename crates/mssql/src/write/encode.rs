@@ -1,7 +1,7 @@
 //! Values -> cells of a table's columns, or why one does not fit: what the server would round, cut or replace is refused.
 
 use arrow_schema::{Field, TimeUnit};
-use longshore_core::{Error, Kind, Load, Place, Result, Unrepresentable};
+use longshore_core::{Error, Load, Place, Result, Unrepresentable};
 use longshore_source::Nested;
 use longshore_source::fit::{self, Decimals};
 use longshore_values::decimal::DecimalType;
@@ -39,7 +39,7 @@ impl Encoder {
         let place = Place { column: Some(field.name().clone()), row: None, native_type: Some(label.clone()) };
         let class = column.native.class;
         if matches!(class, Class::Variant | Class::Vector(_)) {
-            return Err(Error::new(Kind::NotSupported, format!("a column of {label} cannot be written"))
+            return Err(Error::not_supported(format!("a column of {label} cannot be written"))
                 .with_hint("write into a column of another type, and convert it there")
                 .at(place));
         }

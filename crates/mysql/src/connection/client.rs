@@ -94,7 +94,7 @@ impl Connection {
         let is_usable = self.stop() && self.undo_settings(state).is_ok();
         let status = is_usable.then_some(self.status);
         if let Channel::Client(socket) = &mut self.link.channel {
-            socket.client.take_back(status);
+            socket.client.release(status);
         }
     }
 

@@ -1,6 +1,6 @@
 //! Statements of the library's own: lookups, scripts, and the file of `LOAD DATA LOCAL INFILE`.
 
-use longshore_core::{Error, Kind, Result};
+use longshore_core::{Error, Result};
 
 use super::{Connection, Exchange, cleanup, command};
 use crate::message::{Answer, Done, capability};
@@ -199,7 +199,7 @@ impl Connection {
         self.is_dead |= !matches!(answered, Ok(Answer::Done(_)) | Err(_));
         match answered {
             Err(error) if self.is_dead => error,
-            _ => Error::new(Kind::NotSupported, "the server asks for a local file, which is refused")
+            _ => Error::not_supported("the server asks for a local file, which is refused")
                 .with_hint("local files are never read: write_sql loads data that is in memory"),
         }
     }

@@ -1,12 +1,12 @@
 //! One snapshot for several sessions. The server cannot export one; so all sessions begin theirs together, and compare
 //! their positions in the binary log, or begin while writes are locked out.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use longshore_core::{Error, Kind, Result};
 use longshore_source::NotSplit;
+use longshore_source::split::SharedSnapshots;
 
 use super::tables::{Catalogue, Table};
 use crate::connection::Connection;
@@ -26,11 +26,8 @@ const LOCK_TIMEOUT: u8 = 2;
 /// since the snapshot.
 const TRANSIENT: &[u16] = &[1205, 1213, 1412];
 
-/// The shared snapshots that sessions still join, by their number.
-static SNAPSHOTS: Mutex<Vec<(u64, Weak<SharedSnapshot>)>> = Mutex::new(Vec::new());
-
-/// The next snapshot's number.
-static NEXT: AtomicU64 = AtomicU64::new(1);
+/// The shared snapshots that sessions still join.
+static SNAPSHOTS: SharedSnapshots<SharedSnapshot> = SharedSnapshots::new();
 
 /// How the sessions of a shared snapshot come to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,13 +83,9 @@ pub(super) fn announce(
         state: Mutex::new(State { lock, ..State::default() }),
         changed: Condvar::new(),
     });
-    let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    let mut snapshots = SNAPSHOTS.lock().unwrap_or_else(PoisonError::into_inner);
-    snapshots.retain(|(_, shared)| shared.strong_count() > 0);
-    snapshots.push((number, Arc::downgrade(&shared)));
-    drop(snapshots);
+    let name = SNAPSHOTS.announce(&shared);
     session.shared_snapshot = Some(shared);
-    Ok(number.to_string())
+    Ok(name)
 }
 
 /// Whether a snapshot tells its position in the binary log (MariaDB, `Binlog_snapshot_position`), in which every change
@@ -154,11 +147,7 @@ fn position(connection: &mut Connection) -> Result<Option<String>> {
 
 /// Has the session begin the shared snapshot called `name`, as so many `sessions` do.
 pub(crate) fn join(session: &mut MySqlSession, name: &str, sessions: usize) -> Result<()> {
-    let snapshots = SNAPSHOTS.lock().unwrap_or_else(PoisonError::into_inner);
-    let found = snapshots.iter().find(|(number, _)| number.to_string() == name);
-    let shared = found.and_then(|(_, shared)| shared.upgrade());
-    drop(snapshots);
-    let shared = shared.ok_or_else(|| Error::internal("the snapshot's session is gone"))?;
+    let shared = SNAPSHOTS.find(name)?;
     let connection = &mut session.connection;
     connection.run(&format!("SET lock_wait_timeout = {LOCK_TIMEOUT}"))?;
     // All are connected before the first begins.

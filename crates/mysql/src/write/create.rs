@@ -158,7 +158,7 @@ fn decimal(field: &Field, precision: u8, scale: i8, server: &Server) -> Result<S
     let precision = precision.max(scale.into());
     let scale = scale.max(0);
     if precision > 65 || i16::from(scale) > server.most_decimals() {
-        return Err(Error::new(Kind::NotSupported, format!("MySQL has no DECIMAL({precision},{scale})"))
+        return Err(Error::not_supported(format!("MySQL has no DECIMAL({precision},{scale})"))
             .with_hint(format!(
                 "65 digits and {} behind the point are the most; types={{\"<column>\": \"longtext\"}} keeps them as text",
                 server.most_decimals()
@@ -248,11 +248,9 @@ fn check_replaceable(name: &TableName, existing: Option<&Existing>) -> Result<bo
     match existing {
         None => Ok(false),
         Some(Existing::Table(_)) => Ok(true),
-        Some(Existing::Temporary(_)) => {
-            Err(Error::new(Kind::NotSupported, format!("{name} is a temporary table"))
-                .with_hint("use if_exists=\"truncate\", or another name"))
-        }
-        Some(Existing::Other) => Err(Error::new(Kind::NotSupported, format!("{name} is not a table"))
+        Some(Existing::Temporary(_)) => Err(Error::not_supported(format!("{name} is a temporary table"))
+            .with_hint("use if_exists=\"truncate\", or another name")),
+        Some(Existing::Other) => Err(Error::not_supported(format!("{name} is not a table"))
             .with_hint("a view is not replaced by a table: use another name")),
     }
 }

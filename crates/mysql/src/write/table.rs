@@ -1,6 +1,6 @@
 //! An existing table: its engine, columns, types and unique indexes; and the server's settings for a write.
 
-use longshore_core::{Error, Kind, Result, TableName};
+use longshore_core::{Error, Result, TableName};
 use longshore_source::fit::Decimals;
 use longshore_source::sql::{Kind as TokenKind, Token};
 use longshore_source::staging::UndoLog;
@@ -117,17 +117,14 @@ pub(crate) fn takes_rows_at_once(
 pub(super) fn check(name: &TableName, existing: Option<&Existing>) -> Result<()> {
     match existing {
         None => Err(NAMING.no_table(name)),
-        Some(Existing::Other) => Err(Error::new(Kind::NotSupported, format!("{name} is not a table"))
+        Some(Existing::Other) => Err(Error::not_supported(format!("{name} is not a table"))
             .with_hint("name the table that a view shows, or another name")),
         Some(Existing::Table(engine) | Existing::Temporary(engine)) if !is_transactional(engine) => {
-            Err(Error::new(
-                Kind::NotSupported,
-                format!("{name} has the engine {engine}, which takes no row back"),
-            )
-            .with_hint(
-                "a failure would leave some of the rows: ALTER TABLE ... ENGINE=InnoDB first, or use \
+            Err(Error::not_supported(format!("{name} has the engine {engine}, which takes no row back"))
+                .with_hint(
+                    "a failure would leave some of the rows: ALTER TABLE ... ENGINE=InnoDB first, or use \
                             if_exists=\"replace\"",
-            ))
+                ))
         }
         Some(_) => Ok(()),
     }

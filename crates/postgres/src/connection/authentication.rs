@@ -1,6 +1,6 @@
 //! Proves the user to the server, and with SCRAM the server to the user. Bytes in, bytes out: no socket here.
 
-use longshore_core::{Error, Kind, PasswordSource, Result, Secret};
+use longshore_core::{Error, PasswordSource, Result, Secret};
 use postgres_protocol::authentication::md5_hash;
 use postgres_protocol::authentication::sasl::{
     ChannelBinding, SCRAM_SHA_256, SCRAM_SHA_256_PLUS, ScramSha256,
@@ -252,7 +252,7 @@ impl<'a> Authentication<'a> {
 }
 
 fn not_supported(what: &str) -> Error {
-    Error::new(Kind::NotSupported, format!("{what}: not supported"))
+    Error::not_supported(format!("{what}: not supported"))
         .with_hint("let the user log in by scram-sha-256 in the server's pg_hba.conf")
 }
 

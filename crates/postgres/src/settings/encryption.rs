@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use longshore_core::{Error, Kind, Result};
+use longshore_core::{Error, Result};
 use longshore_source::settings::Values;
 use longshore_wire::{Identity, Tls, Verification, Versions};
 
@@ -103,7 +103,7 @@ fn identity(values: &Values, environment: &Environment) -> Result<Option<Identit
         Some(true) => {}
         Some(false) => return Ok(None),
         None => {
-            return Err(Error::new(Kind::NotSupported, "sslcertmode=require is not supported")
+            return Err(Error::not_supported("sslcertmode=require is not supported")
                 .with_hint("leave it out: the certificate is shown whenever the server asks for one"));
         }
     }
@@ -121,7 +121,7 @@ fn versions(values: &Values) -> Result<Versions> {
     let lowest = values.choice("ssl_min_protocol_version", &known)?.unwrap_or(2);
     let highest = values.choice("ssl_max_protocol_version", &known)?.unwrap_or(3);
     match (lowest, highest) {
-        (_, 0 | 1) => Err(Error::new(Kind::NotSupported, "TLS below version 1.2 is not supported")
+        (_, 0 | 1) => Err(Error::not_supported("TLS below version 1.2 is not supported")
             .with_hint("raise ssl_max_protocol_version, or leave it out")),
         (3, 2) => Err(Error::interface("ssl_min_protocol_version is above ssl_max_protocol_version")
             .with_hint("leave one of them out")),

@@ -6,7 +6,7 @@ use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 use std::slice;
 
-use longshore_core::{Division, Error, Query, ReadOptions, Result, Split};
+use longshore_core::{Error, Query, ReadOptions, Result, Split, SplitPlan};
 use longshore_source::NotSplit;
 
 use super::coordinator::{Coordinator, DeadlockLock, Inheritance, Settings};
@@ -23,12 +23,12 @@ pub(crate) fn lease(
     query: &Query,
     split: &Split,
     options: &ReadOptions,
-) -> Result<Division> {
+) -> Result<SplitPlan> {
     let divided = divide(session, slice::from_ref(query), split, options, Reader::Others);
     if divided.is_err() {
         session.connection.abandon();
     }
-    divided.map_or_else(NotSplit::division, |parts| Ok(Division::Parts(parts)))
+    divided.map_or_else(NotSplit::into_plan, |parts| Ok(SplitPlan::Parts(parts)))
 }
 
 /// The advisory lock by which a reader knows that the session that keeps its snapshot is there. The thread of the lease

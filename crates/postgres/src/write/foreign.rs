@@ -1,7 +1,7 @@
 //! Rows for a COPY that another client sends, into a table that it has made for them.
 
 use arrow_schema::{FieldRef, SchemaRef};
-use longshore_core::{Error, Frame, Kind, Place, Result};
+use longshore_core::{Error, Frame, Place, Result};
 
 use super::table::type_of;
 use super::{CopyRows, HEADER};
@@ -14,7 +14,7 @@ pub fn copy_columns(schema: &SchemaRef) -> Result<Vec<(String, String)>> {
     let own = |native: String| if native.starts_with("geo") { "bytea".to_owned() } else { native };
     let column = |field: &FieldRef| {
         if geometry::srid_of_field(field)?.is_some() {
-            return Err(Error::new(Kind::NotSupported, "the SRID of a geometry would get lost on its way")
+            return Err(Error::not_supported("the SRID of a geometry would get lost on its way")
                 .with_hint("give the URL in place of another library's connection, or take the crs off")
                 .at(Place { column: Some(field.name().clone()), ..Place::default() }));
         }

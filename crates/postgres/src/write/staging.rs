@@ -1,7 +1,7 @@
 //! Rows that several sessions copy into a staging table, and how they get into the target: in one transaction, which owns
 //! the staging table all the while.
 
-use longshore_core::{Error, Failed, IfExists, Kind, Load, Result, Session, Stage, TableName};
+use longshore_core::{Error, Failed, IfExists, Load, Result, Session, Stage, TableName};
 use longshore_source::staging::{self as kit, Expected, Staged, Step, UndoLog};
 
 use super::table::{self, NAMING, TargetColumns};
@@ -69,7 +69,7 @@ fn target(session: &mut PostgresSession, name: &str) -> Result<Option<Target>> {
     }
     let (schema, kind) = (answer.cell(0, 0).to_owned(), answer.cell(0, 1));
     if !["r", "p"].contains(&kind) {
-        return Err(Error::new(Kind::NotSupported, format!("{name} is not an ordinary table"))
+        return Err(Error::not_supported(format!("{name} is not an ordinary table"))
             .with_hint("leave parallel out, or name a table"));
     }
     Ok(Some(Target { name: name.to_owned(), has_rules: answer.cell(0, 2) == "t", schema }))
@@ -129,10 +129,10 @@ fn existing_table(
     let (name, is_upsert) = (&target.name, load.if_exists == IfExists::Upsert);
     let is_emptied = load.if_exists == IfExists::Truncate;
     if target.has_rules && !is_upsert {
-        return Err(Error::new(
-            Kind::NotSupported,
-            format!("{} has rules, which a COPY does not follow, and an INSERT does", load.table),
-        )
+        return Err(Error::not_supported(format!(
+            "{} has rules, which a COPY does not follow, and an INSERT does",
+            load.table
+        ))
         .with_hint("leave parallel out"));
     }
     // Its columns are to stay as they are until the rows are there. A session that empties it lets no other begin to.

@@ -2,7 +2,7 @@
 //! has for them, for new ones.
 
 use arrow_schema::{DataType, Field};
-use longshore_core::{EXTENSION, Error, Kind, Load, Result};
+use longshore_core::{EXTENSION, Error, Load, Result};
 use longshore_source::staging as kit;
 use longshore_source::table::{EXISTS_HINT, Naming, TableColumn, no_type};
 
@@ -115,11 +115,8 @@ pub(super) fn must_be_postgresql(session: &mut PostgresSession) -> Result<()> {
     let asked = session.connection.ask(Step::run("SELECT to_regclass('pg_catalog.pg_class')"));
     match asked {
         Err(error) if error.sqlstate().is_some_and(|state| state == "00000" || state.starts_with("42")) => {
-            Err(Error::new(
-                Kind::NotSupported,
-                "the server speaks PostgreSQL's protocol, but is not PostgreSQL",
-            )
-            .with_hint("write into it by its own client: its catalogue and its COPY are others"))
+            Err(Error::not_supported("the server speaks PostgreSQL's protocol, but is not PostgreSQL")
+                .with_hint("write into it by its own client: its catalogue and its COPY are others"))
         }
         other => other.map(drop),
     }

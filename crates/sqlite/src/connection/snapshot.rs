@@ -115,11 +115,11 @@ mod tests {
                 Ok(()) => assert!(Instant::now() < until, "no checkpoint waits"),
             }
         };
-        assert_eq!((busy.message(), busy.is_passing()), ("database is locked [SQLITE_BUSY]", true));
+        assert_eq!((busy.message(), busy.is_transient()), ("database is locked [SQLITE_BUSY]", true));
         exec(&keeper, "COMMIT");
         checkpoint.join().unwrap();
         let gone = opened(&other, &snapshot).unwrap_err();
-        assert!(gone.is_passing() && gone.message().contains("SQLITE_ERROR_SNAPSHOT"), "{gone}");
+        assert!(gone.is_transient() && gone.message().contains("SQLITE_ERROR_SNAPSHOT"), "{gone}");
         drop((keeper, other));
         std::fs::remove_file(path).unwrap();
     }

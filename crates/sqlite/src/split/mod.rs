@@ -5,7 +5,7 @@ mod rowids;
 mod snapshot;
 
 use longshore_core::{
-    Division, Error, NATIVE_TYPE, Parts, Query, ReadOptions, Result, Session as _, Split, Transaction,
+    Error, NATIVE_TYPE, Parts, Query, ReadOptions, Result, Session as _, Split, SplitPlan, Transaction,
 };
 use longshore_source::NotSplit;
 use longshore_source::split::{most_sessions, sessions_for};
@@ -28,15 +28,15 @@ pub(crate) fn split(
     queries: &[Query],
     split: &Split,
     options: &ReadOptions,
-) -> Result<Division> {
+) -> Result<SplitPlan> {
     if session.transaction() != Transaction::None {
-        return Ok(Division::Serial("an open transaction".into()));
+        return Ok(SplitPlan::Serial("an open transaction".into()));
     }
     let divided = divide(session, queries, split, options);
     if divided.is_err() || !options.snapshot {
         session.rollback()?;
     }
-    divided.map_or_else(NotSplit::division, |parts| Ok(Division::Parts(parts)))
+    divided.map_or_else(NotSplit::into_plan, |parts| Ok(SplitPlan::Parts(parts)))
 }
 
 fn divide(

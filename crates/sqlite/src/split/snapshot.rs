@@ -63,7 +63,7 @@ fn begin(session: &mut SqliteSession, snapshot: &SharedSnapshot) -> Result<()> {
 fn changed() -> Error {
     Error::operational("another process wrote to the database, or replaced its file, while the parts began")
         .with_hint("read again; or without parts, or without one snapshot: options={\"snapshot\": False}")
-        .passing()
+        .transient()
 }
 
 impl SharedSnapshot {

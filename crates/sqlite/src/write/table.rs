@@ -158,7 +158,7 @@ impl Table {
         if self.kind == "table" {
             return Ok(());
         }
-        Err(Error::new(Kind::NotSupported, format!("{} is a {} table", self.name, self.kind))
+        Err(Error::not_supported(format!("{} is a {} table", self.name, self.kind))
             .with_hint("drop it and create it again, or use if_exists=\"append\""))
     }
 }

@@ -377,7 +377,5 @@ fn is_of_views(message: &str) -> bool {
 }
 
 fn not_a_query() -> Error {
-    Error::new(longshore_core::Kind::NotSupported, "the statement is not a query")
-        .with_sqlstate("0A000")
-        .with_hint(CHANGED)
+    Error::not_supported("the statement is not a query").with_sqlstate("0A000").with_hint(CHANGED)
 }

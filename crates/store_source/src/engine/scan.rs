@@ -14,7 +14,7 @@ use arrow_array::{Array, ArrayRef, RecordBatch, StructArray, UInt32Array, new_nu
 use arrow_schema::ffi::FFI_ArrowSchema;
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef, TimeUnit};
 use arrow_select::take::take;
-use longshore_core::{EXTENSION, Error, Kind, Result, locked};
+use longshore_core::{EXTENSION, Error, Result, locked};
 use longshore_store::{Scan, Scanner, Wanted};
 
 use super::library::{Handle, Library, loaded, text};
@@ -350,7 +350,7 @@ fn refusal_within(field: &Field) -> Option<&'static str> {
 }
 
 fn refused(field: &Field, reason: &str) -> Error {
-    Error::new(Kind::NotSupported, format!("column {:?} is {}: {reason}", field.name(), field.data_type()))
+    Error::not_supported(format!("column {:?} is {}: {reason}", field.name(), field.data_type()))
         .with_hint("read it without SQL, by SELECT of the table's columns, or leave it out")
 }
 
