@@ -2,6 +2,7 @@
 //! and bounds of equal width.
 
 use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use longshore_core::{Error, Query, Result, Split, SplitPlan, Value};
@@ -211,34 +212,37 @@ pub fn microseconds(value: &Value) -> Option<i128> {
     }
 }
 
-/// The snapshots that sessions of this process share, by their name, as long as one of the sessions has them.
+/// The snapshots that sessions of this process share, by their number, as long as one of the sessions has them.
 #[derive(Debug)]
-pub struct SharedSnapshots<T>(Mutex<(u64, Vec<(String, Weak<T>)>)>);
+pub struct SharedSnapshots<T> {
+    last: AtomicU64,
+    known: Mutex<Vec<(u64, Weak<T>)>>,
+}
 
 impl<T> SharedSnapshots<T> {
     /// None yet.
     #[must_use]
     #[allow(clippy::new_without_default)] // a default could not be a static
     pub const fn new() -> Self {
-        Self(Mutex::new((0, Vec::new())))
+        Self { last: AtomicU64::new(0), known: Mutex::new(Vec::new()) }
     }
 
     /// Makes `shared` known; gives its name.
     pub fn announce(&self, shared: &Arc<T>) -> String {
-        let mut snapshots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let (number, known) = &mut *snapshots;
-        *number += 1;
+        let number = self.last.fetch_add(1, Ordering::Relaxed) + 1;
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.retain(|(_, shared)| shared.strong_count() > 0);
-        known.push((number.to_string(), Arc::downgrade(shared)));
+        known.push((number, Arc::downgrade(shared)));
         number.to_string()
     }
 
     /// The snapshot called `name`.
     pub fn find(&self, name: &str) -> Result<Arc<T>> {
-        let snapshots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let found =
-            snapshots.1.iter().find(|(known, _)| known == name).and_then(|(_, shared)| shared.upgrade());
-        found.ok_or_else(|| Error::internal("the snapshot's session is gone"))
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = known.iter().find(|(number, _)| number.to_string() == name);
+        found
+            .and_then(|(_, shared)| shared.upgrade())
+            .ok_or_else(|| Error::internal("the snapshot's session is gone"))
     }
 }
 

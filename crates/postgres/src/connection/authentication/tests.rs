@@ -1,5 +1,7 @@
 //! The exchanges, with a server of a few lines on the other side.
 
+use longshore_core::Kind;
+
 use super::*;
 
 const NO_METHODS: &Methods = &Methods::ANY;
