@@ -3,7 +3,7 @@
 //! See `docs/design/oracle.md`.
 
 use longshore_core::{
-    Division, Error, Kind, Params, Parts, Query, ReadOptions, Result, Session, Split, Splitting, Transaction,
+    Error, Kind, Params, Parts, Query, ReadOptions, Result, Session, Split, SplitPlan, Splitting, Transaction,
 };
 use longshore_interpreter::python_params;
 use longshore_source::NotSplit;
@@ -31,15 +31,15 @@ const ORACLE: Dialect = Dialect {
 };
 
 impl Splitting for ArrowSession {
-    fn split(&mut self, queries: &[Query], split: &Split, options: &ReadOptions) -> Result<Division> {
+    fn split(&mut self, queries: &[Query], split: &Split, options: &ReadOptions) -> Result<SplitPlan> {
         if self.transaction() != Transaction::None {
-            return Ok(Division::Serial("an open transaction".into()));
+            return Ok(SplitPlan::Serial("an open transaction".into()));
         }
         match queries {
             [query] => divide(self, query, split, options)
-                .map_or_else(NotSplit::division, |parts| Ok(Division::Parts(parts))),
-            _ if split.number.is_none() => Ok(Division::Whole),
-            _ => Ok(Division::Serial("a list is read in one transaction".into())),
+                .map_or_else(NotSplit::into_plan, |parts| Ok(SplitPlan::Parts(parts))),
+            _ if split.number.is_none() => Ok(SplitPlan::Whole),
+            _ => Ok(SplitPlan::Serial("a list is read in one transaction".into())),
         }
     }
 
