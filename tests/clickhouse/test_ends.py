@@ -14,7 +14,7 @@ import pytest
 
 import longshore
 from longshore.sources.clickhouse_http import Address, Connection, Running, ServerError
-from longshore.sources.transport import Interruption
+from longshore.sources.session import Interruption
 from tests.contract.conftest import wait
 from tests.cutter import Cutter, spread
 from tests.servers import ClickHouse

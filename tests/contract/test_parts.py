@@ -147,6 +147,7 @@ def test_one_snapshot_while_another_session_writes(database: Database, table: st
     assert len(versions) >= 3
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     "arguments",
     [

@@ -154,11 +154,13 @@ def test_pandas(reading: Reading) -> None:
     reading.check(dtypes, values, frame=0, cell=as_pandas)
 
 
+@pytest.mark.costly
 def test_the_nullable_backend_of_pandas(reading: Reading) -> None:
     dtypes, values = split(reading.read(dtype_backend="numpy_nullable"))
     reading.check(dtypes, values, frame=1, cell=as_pandas)
 
 
+@pytest.mark.costly
 def test_the_arrow_backend_of_pandas(reading: Reading) -> None:
     frame = reading.read(dtype_backend="pyarrow")
     # JSON is text there.
@@ -170,6 +172,7 @@ def test_the_arrow_backend_of_pandas(reading: Reading) -> None:
     reading.check(dtypes, values, frame=None, cell=lambda value: value)
 
 
+@pytest.mark.costly
 def test_the_numpy_backend_of_pandas(reading: Reading) -> None:
     if 2 in reading.rows:
         with pytest.raises(longshore.DataError, match="NULL") as caught:
@@ -186,6 +189,7 @@ def test_the_numpy_backend_of_pandas(reading: Reading) -> None:
     reading.check(dtypes, values, frame=2, cell=as_pandas)
 
 
+@pytest.mark.costly
 def test_numpy(reading: Reading) -> None:
     columns = reading.read(return_type="numpy")
     assert all(isinstance(array, np.ma.MaskedArray) for array in columns.values())
@@ -207,6 +211,7 @@ def test_arrow(reading: Reading) -> None:
     reading.check(dtypes, table.to_pydict(), frame=None, cell=lambda value: value)
 
 
+@pytest.mark.costly
 def test_polars(reading: Reading) -> None:
     frame = reading.read(return_type="polars")
     dtypes = {name: str(dtype) for name, dtype in frame.schema.items()}
@@ -215,6 +220,7 @@ def test_polars(reading: Reading) -> None:
     )
 
 
+@pytest.mark.costly
 def test_streams_of_pandas(reading: Reading) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", longshore.DataWarning)
@@ -227,6 +233,7 @@ def test_streams_of_pandas(reading: Reading) -> None:
     reading.check(dtypes, values, frame=0, cell=as_pandas)
 
 
+@pytest.mark.costly
 def test_json_as_objects(database: Database, columns: dict[str, tuple[str, Column]], reading: Reading) -> None:
     for name, (_, column) in columns.items():
         if column.arrow == JSON:

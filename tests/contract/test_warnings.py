@@ -82,6 +82,7 @@ WAYS: list[Callable[[str, str, str], int]] = [
 ]
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__[1:])
 def test_a_serial_read_is_told_of_at_the_callers_line(
     database: Database, table: str, way: Callable[[str, str, str], int]
@@ -95,6 +96,7 @@ def test_a_serial_read_is_told_of_at_the_callers_line(
     assert "read over one connection: " in str(caught[0].message)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("way", WAYS[:-1], ids=lambda way: way.__name__[1:])
 def test_a_filter_makes_an_error_of_it(database: Database, table: str, way: Callable[[str, str, str], int]) -> None:
     with warnings.catch_warnings():

@@ -15,6 +15,8 @@ import pytest
 from oracledb import errors
 
 import longshore
+from longshore.sources.oracle import Session
+from tests.oracle.engine import Change, Engine
 from tests.oracle.fake import Database, Info, error
 from tests.quirks import UUID
 
@@ -327,6 +329,28 @@ def test_a_deadline_cancels(database: Database) -> None:
     with pytest.raises(longshore.TimeoutError):
         read(query, timeout=1)
     assert database.cancelled.wait(10)
+
+
+def test_what_makes_and_drops_a_table_is_not_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
+    connection = Engine().connect()
+    session, run, cancels = Session(connection, {}), connection.change, list[threading.Thread]()
+
+    def change(each: Change) -> int:
+        cancels.append(threading.Thread(target=session.cancel))
+        cancels[-1].start()
+        # Were it let through, it would end now.
+        cancels[-1].join(0.05)
+        assert cancels[-1].is_alive()
+        return run(each)
+
+    monkeypatch.setattr(connection, "change", change)
+    columns = pa.table({"n": [1]})
+    loader = session.load(schema=None, table="t", columns=columns, required=[], if_exists="fail", key=[], types={})
+    loader.abort()
+    assert len(cancels) == 2
+    for each in cancels:
+        each.join()
+    session.close()
 
 
 def test_transactions(database: Database) -> None:

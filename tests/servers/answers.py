@@ -23,15 +23,13 @@ def answering() -> Iterator[Callable[[bytes], int]]:
                     connection, _ = listener.accept()
                 except OSError:
                     return
-                with connection:
+                # A client may be gone at any time.
+                with connection, contextlib.suppress(OSError):
                     connection.sendall(answer)
                     connection.shutdown(socket.SHUT_WR)
                     connection.settimeout(1)
-                    try:
-                        while connection.recv(1000):
-                            pass
-                    except OSError:
-                        continue
+                    while connection.recv(1000):
+                        pass
 
         threading.Thread(target=run, daemon=True).start()
         port: int = listener.getsockname()[1]

@@ -3,6 +3,7 @@
 import datetime as dt
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -194,3 +195,32 @@ def test_a_write_imports_no_engine(lake: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", script, str(lake)], capture_output=True, text=True, check=True)
     assert done.stdout == "set() 2\n"
+
+
+def test_a_thread_that_cannot_be_started_is_an_error(lake: Path) -> None:
+    # The limit is not root's: as another user, who can import nothing more and needs a place of his own.
+    script = """
+import os, resource, sys, longshore
+with longshore.open(sys.argv[1]) as first:
+    first["t"] = {"a": [1]}
+    first.read("t", return_type="arrow")
+if os.geteuid() == 0:
+    os.setgroups([])
+    os.setuid(65534)
+with longshore.open(sys.argv[2] + "/lake") as store:
+    store["t"] = {"a": [1]}
+    for more in (0, 1):
+        limit = len(os.listdir("/proc/self/task")) + more
+        resource.setrlimit(resource.RLIMIT_NPROC, (limit, resource.getrlimit(resource.RLIMIT_NPROC)[1]))
+        try:
+            store["t"] = {"a": [2]}
+        except longshore.OperationalError as error:
+            print(error.hint)
+    print(store.read("t", return_type="arrow").to_pydict())
+"""
+    with tempfile.TemporaryDirectory() as place:
+        Path(place).chmod(0o777)
+        command = [sys.executable, "-c", script, str(lake), place]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    hint = "raise the limit on the number of processes: ulimit -u, or pids.max of the container\n"
+    assert done.stdout == 2 * hint + "{'a': [1]}\n", done.stderr

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::mem;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::thread;
+use std::thread::{self, Builder};
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{ArrowError, SchemaRef};
 use arrow_select::concat::concat_batches;
+use longshore_core::memory::spawn_scoped;
 use longshore_core::{Error, Result};
 
 use crate::chunk::{self, ChunkFile, encoded_name, field_id};
@@ -95,12 +96,12 @@ impl Loader {
 fn write(directory: &Path, name: String, batch: &RecordBatch) -> Result<ChunkFile> {
     let rows = u32::try_from(batch.num_rows()).map_err(|_| Error::internal("a chunk of too many rows"))?;
     let ((bytes, checksum), statistics, encoded) = thread::scope(|scope| {
-        let aside = scope.spawn(|| {
+        let aside = spawn_scoped(Builder::new().name("longshore-encode".into()), scope, || {
             // Fewer rows are encoded in no time, whenever they are read.
             let encoded = if size(batch) < SMALLEST { None } else { encoded_batch(batch) };
             let path = directory.join(encoded_name(&name));
             (described(batch, encoded.as_ref()), encoded.map(|batch| chunk::write(&path, &batch)).transpose())
-        });
+        })?;
         let written = chunk::write(&directory.join(&name), batch)?;
         let (statistics, encoded) =
             aside.join().map_err(|_| Error::internal("a column cannot be described"))?;

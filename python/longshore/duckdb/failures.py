@@ -90,6 +90,9 @@ def translate_errors() -> Iterator[None]:
     """Raise Longshore's exceptions for DuckDB's."""
     try:
         yield
+    except errors.Error:
+        # To import the engine for an error that is not its own takes long, and may fail.
+        raise
     except engine().Error as error:
         # It quotes the query, which may hold passwords.
         error.args = (masked(str(error)),)

@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 import oracledb
 
 from longshore import errors
-from longshore.sources.session import DriverSession, Result
+from longshore.sources.session import DriverSession, Interruption, Result
 
 _FORM = "write oracle://user:password@host:1521/service, ?sid=NAME, a TNS name as the host, or ?dsn= with a descriptor"
 _SID = "what follows the host is a service; a SID is ?sid=NAME"
@@ -30,6 +30,8 @@ _SETTINGS = {
     name: str(parameter.annotation).removesuffix(" | None")
     for name, parameter in inspect.signature(oracledb.ConnectParams).parameters.items()
 }
+#: How long a cancel waits for a statement that makes or drops a table.
+_CANCEL_SECONDS = 2.0
 #: As many sets of parameters are worth a look.
 _SEVERAL = 2
 #: A snapshot that the server can no longer give: the undo is gone, the SCN is none, the table has changed.
@@ -115,7 +117,7 @@ class Session(DriverSession):
     def __init__(self, connection: Any, settings: Mapping[str, str]) -> None:
         """Keep the connection, and what its errors may quote."""
         super().__init__(connection)
-        self.settings = settings
+        self.settings, self.interruption = settings, Interruption()
 
     def translated(self, error: Exception) -> errors.Error:
         """Give Longshore's exception for the driver's, by Oracle's number where the driver has only DatabaseError."""
@@ -178,7 +180,8 @@ class Session(DriverSession):
 
     def cancel(self) -> None:
         """Stop what runs."""
-        self.connection.cancel()
+        with self.interruption.permitted(_CANCEL_SECONDS):
+            self.connection.cancel()
 
     def _prepared(self, query: str, params: Any) -> tuple[Any, Any]:
         statement, _ = super()._prepared(query, None)

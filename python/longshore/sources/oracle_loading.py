@@ -126,8 +126,9 @@ class TableLoader:
             staging = f"LONGSHORE_{secrets.token_hex(8).upper()}"
             self._into = _quoted(*path[:-1], staging)
             self._finish = [f"DROP TABLE {self._target}", f"ALTER TABLE {self._into} RENAME TO {_quoted(path[-1])}"]
-        self._session.execute(f"CREATE TABLE {self._into} ({', '.join(lines)})")
-        self._undo = [f"DROP TABLE {self._into}"]
+        with self._session.interruption.suspended():
+            self._session.execute(f"CREATE TABLE {self._into} ({', '.join(lines)})")
+            self._undo = [f"DROP TABLE {self._into}"]
 
     def _begin(self, schema: Any, path: Sequence[str], if_exists: str) -> None:
         described = self._described(self._into)
@@ -207,15 +208,20 @@ class TableLoader:
         # Of a new table the rows are there now.
         undo, self._undo = self._undo, []
         try:
-            for statement in self._finish:
-                self._session.execute(statement)
-                undo = []
+            with self._session.interruption.suspended():
+                for statement in self._finish:
+                    self._session.execute(statement)
+                    undo = []
         except Error:
             self._undo = undo
             raise
 
     def abort(self) -> None:
-        """Leave the table as it was, and a transaction of the caller's too."""
+        """Leave the table as it was, and a transaction of the caller's too, whatever was cancelled."""
+        with self._session.interruption.suspended():
+            self._leave()
+
+    def _leave(self) -> None:
         with contextlib.suppress(Error):
             if not self._owns:
                 self._session.execute(f"ROLLBACK TO SAVEPOINT {self._savepoint}")

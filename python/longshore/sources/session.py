@@ -2,6 +2,7 @@
 
 import contextlib
 import re
+import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
@@ -55,6 +56,33 @@ def settings(rest: str, *, form: str) -> dict[str, str]:
     if _SETTING.sub("", rest):
         raise errors.InterfaceError("the settings are not key=value with semicolons between", hint=form)
     return {name: braces or plain for name, braces, plain in _SETTING.findall(rest)}
+
+
+class Interruption:
+    """A cancel, which may come from any thread, kept from statements that must come to their end.
+
+    A server may do what one asks for even after it is told to end it: a table is then there that no one drops.
+    """
+
+    def __init__(self) -> None:
+        """Let all be cancelled."""
+        self._lock = threading.Lock()
+
+    @contextlib.contextmanager
+    def suspended(self) -> Iterator[None]:
+        """Let the block's statements come to their end."""
+        with self._lock:
+            yield
+
+    @contextlib.contextmanager
+    def permitted(self, seconds: float) -> Iterator[None]:
+        """Cancel in the block, after statements that come to their end, but no later than in so many seconds."""
+        is_alone = self._lock.acquire(timeout=seconds)
+        try:
+            yield
+        finally:
+            if is_alone:
+                self._lock.release()
 
 
 def only(statements: Sequence[Any]) -> Any:

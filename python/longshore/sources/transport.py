@@ -5,7 +5,6 @@ import http.client
 import select
 import socket
 import ssl
-import threading
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -36,33 +35,6 @@ def tcp(
     connection.sock.settimeout(timeout)
     connection.sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     return connection
-
-
-class Interruption:
-    """A cancel, which may come from any thread, kept from statements that must come to their end.
-
-    A server may do what one asks for even after it is told to end it: a table is then there that no one drops.
-    """
-
-    def __init__(self) -> None:
-        """Let all be cancelled."""
-        self._lock = threading.Lock()
-
-    @contextlib.contextmanager
-    def suspended(self) -> Iterator[None]:
-        """Let the block's statements come to their end."""
-        with self._lock:
-            yield
-
-    @contextlib.contextmanager
-    def permitted(self, seconds: float) -> Iterator[None]:
-        """Cancel in the block, after statements that come to their end, but no later than in so many seconds."""
-        is_alone = self._lock.acquire(timeout=seconds)
-        try:
-            yield
-        finally:
-            if is_alone:
-                self._lock.release()
 
 
 class Place(NamedTuple):

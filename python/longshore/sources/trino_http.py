@@ -18,7 +18,8 @@ import pyarrow as pa
 from longshore import __version__
 from longshore._core import TrinoPages, trino_answer
 from longshore.errors import InterfaceError
-from longshore.sources.transport import Interruption, Place, is_open, network, parts_of, place_of, tcp
+from longshore.sources.session import Interruption
+from longshore.sources.transport import Place, is_open, network, parts_of, place_of, tcp
 
 _FORM = "write trino://user:password@host:port/catalog/schema"
 _PLAIN = "add ?secure=true, for HTTPS: a password and a token go over no other"
