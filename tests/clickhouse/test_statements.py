@@ -101,12 +101,12 @@ def test_an_insert_tells_its_rows(place: str) -> None:
 
 
 def test_the_catalogue(place: str) -> None:
-    longshore.write_sql({"id": [1], "name": ["a"]}, "boats", place, key="id")
+    longshore.write_sql({"id": [1], "name": ["a"]}, "moorings", place, key="id")
     with longshore.connect(place, autocommit=True) as connection:
-        listed = [row["table_name"] for row in connection.tables().to_pylist() if row["table_name"] == "boats"]
-        assert listed == ["boats"]
-        assert connection.table_schema("boats").names == ["id", "name"]
-        objects = connection.objects(table="boats").to_pylist()
+        listed = [row["table_name"] for row in connection.tables().to_pylist() if row["table_name"] == "moorings"]
+        assert listed == ["moorings"]
+        assert connection.table_schema("moorings").names == ["id", "name"]
+        objects = connection.objects(table="moorings").to_pylist()
         (found,) = [
             table for each in objects for schema in each["catalog_db_schemas"] for table in schema["db_schema_tables"]
         ]

@@ -97,6 +97,8 @@ _LENGTH = 4000
 _BATCH = 10_000
 _SNAPSHOTS = 8
 _BOUND = (type(None), bool, int, float, Decimal, str, bytes, dt.datetime, dt.date, dt.timedelta)
+#: ORA-01013: the statement was stopped.
+_CANCELLED = 1013
 #: The errors of DuckDB by a part of their text, and Oracle's numbers and words for them.
 _ERRORS = [
     ("Duplicate key", 1, "unique constraint violated"),
@@ -108,7 +110,7 @@ _ERRORS = [
     ("generated column", 54013, "INSERT operation disallowed on virtual columns"),
     ("already exists", 955, "name is already used by an existing object"),
     ("Table with name", 942, 'table or view "MAIN".{} does not exist'),
-    ("INTERRUPT", 1013, "user requested cancel of current operation"),
+    ("INTERRUPT", _CANCELLED, "user requested cancel of current operation"),
 ]
 
 
@@ -226,7 +228,8 @@ class Connection:
                 count = self._run(change)
         except BaseException as failure:
             self.undo_statement()
-            if self.changes is not None and change.rows is not None and isinstance(failure, oracledb.Error):
+            is_of_a_row = isinstance(failure, oracledb.Error) and failure.args[0].code != _CANCELLED
+            if self.changes is not None and change.rows is not None and is_of_a_row:
                 failure.args[0].offset = self._first(change.statement, change.rows)
             raise
         finally:

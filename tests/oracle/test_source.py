@@ -7,6 +7,7 @@ import re
 import socket
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import oracledb
@@ -16,9 +17,11 @@ from oracledb import errors
 
 import longshore
 from longshore.sources.oracle import Session
-from tests.oracle.engine import Change, Engine
+from tests.contract.conftest import wait
+from tests.oracle.engine import Change, Cursor, Engine
 from tests.oracle.fake import Database, Info, error
 from tests.quirks import UUID
+from tests.quirks.oracle import engine_of, on_fake
 
 URL = "oracle://scott:tiger@quay:1521/harbour"
 UTC = dt.UTC
@@ -351,6 +354,26 @@ def test_what_makes_and_drops_a_table_is_not_cancelled(monkeypatch: pytest.Monke
     for each in cancels:
         each.join()
     session.close()
+
+
+def test_a_write_is_undone_once_the_driver_stops(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stops = threading.Event()
+
+    def stubborn(_cursor: Cursor, _statement: str, _rows: Any) -> None:
+        assert stops.wait(30)
+        raise error(1013, "user requested cancel of current operation")
+
+    with on_fake(request, tmp_path) as url:
+        monkeypatch.setattr(Cursor, "executemany", stubborn)
+        with pytest.raises(longshore.TimeoutError):
+            longshore.write_sql({"n": [1]}, "left", url, timeout=0.1)
+        tables = "SELECT count(*) FROM duckdb_tables() WHERE table_name = 'LEFT'"
+        count = engine_of(url).database.cursor().execute
+        assert count(tables).fetchall() == [(1,)]
+        stops.set()
+        wait(lambda: count(tables).fetchall() == [(0,)])
 
 
 def test_transactions(database: Database) -> None:

@@ -209,18 +209,21 @@ if os.geteuid() == 0:
     os.setuid(65534)
 with longshore.open(sys.argv[2] + "/lake") as store:
     store["t"] = {"a": [1]}
-    for more in (0, 1):
+    hints = set()
+    for more in range(9):
         limit = len(os.listdir("/proc/self/task")) + more
         resource.setrlimit(resource.RLIMIT_NPROC, (limit, resource.getrlimit(resource.RLIMIT_NPROC)[1]))
         try:
             store["t"] = {"a": [2]}
+            break
         except longshore.OperationalError as error:
-            print(error.hint)
-    print(store.read("t", return_type="arrow").to_pydict())
+            hints.add(error.hint)
+            assert store.read("t", return_type="arrow").to_pydict() == {"a": [1]}
+    print(*hints)
 """
     with tempfile.TemporaryDirectory() as place:
         Path(place).chmod(0o777)
         command = [sys.executable, "-c", script, str(lake), place]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     hint = "raise the limit on the number of processes: ulimit -u, or pids.max of the container\n"
-    assert done.stdout == 2 * hint + "{'a': [1]}\n", done.stderr
+    assert done.stdout == hint, done.stderr

@@ -171,6 +171,16 @@ impl Handle {
         *locked(&self.left) = Some(begin(stopping));
     }
 
+    /// Does `work` without the caller, once the driver has done what was left to it.
+    pub(crate) fn call_later(&self, work: impl FnOnce(&Bound<'_, PyAny>) + Send + 'static) {
+        let mut last = locked(&self.left);
+        let (object, left) = (self.object.clone(), last.take());
+        *last = Some(begin(move || {
+            let _ = left.map(|work| work.recv());
+            attached(|py| work(object.bind(py)));
+        }));
+    }
+
     fn await_left(&self, deadline: &Deadline) -> Result<()> {
         let Some(work) = locked(&self.left).take() else { return Ok(()) };
         let since = Instant::now();

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use arrow_array::RecordBatch;
@@ -55,7 +56,16 @@ impl ArrowSink {
         let loader = self.loader.clone();
         // The caller's own deadline may be why it ends.
         session.set_deadline(&Deadline::never().at_most(Duration::from_secs(2)));
-        let undone = session.call(move |session| loader.bind(session.py()).call_method0("abort").map(drop));
+        let (has_begun, begun) = (Arc::new(AtomicBool::new(false)), loader.clone());
+        let begins = has_begun.clone();
+        let undone = session.call(move |session| {
+            begins.store(true, Ordering::Relaxed);
+            begun.bind(session.py()).call_method0("abort").map(drop)
+        });
+        if !has_begun.load(Ordering::Relaxed) {
+            // The driver has not stopped yet.
+            session.handle.call_later(move |session| _ = loader.bind(session.py()).call_method0("abort"));
+        }
         undone.ok().and_then(|()| session.left())
     }
 }
