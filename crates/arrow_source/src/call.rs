@@ -173,12 +173,12 @@ impl Handle {
 
     /// Does `work` without the caller, once the driver has done what was left to it.
     pub(crate) fn call_later(&self, work: impl FnOnce(&Bound<'_, PyAny>) + Send + 'static) {
-        let mut last = locked(&self.left);
-        let (object, left) = (self.object.clone(), last.take());
-        *last = Some(begin(move || {
+        let (object, left) = (self.object.clone(), locked(&self.left).take());
+        let last = begin(move || {
             let _ = left.map(|work| work.recv());
             attached(|py| work(object.bind(py)));
-        }));
+        });
+        *locked(&self.left) = Some(last);
     }
 
     fn await_left(&self, deadline: &Deadline) -> Result<()> {
