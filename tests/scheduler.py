@@ -13,7 +13,7 @@ from tests.quirks import SOURCES
 #: It takes longer to start than all of its tests: one process has them, and the copies to it.
 _DEAR = "trino"
 #: The tests that take longest begin first: by their number they would be the last, for which the others wait.
-_FIRST = ("tests/sqlalchemy/test_suite.py", _DEAR)
+_FIRST = ("tests/sqlalchemy/test_suite.py", _DEAR, "tests/flight_server/test_load.py")
 _NAMES = (_DEAR, *map(str, SOURCES))
 
 

@@ -1,6 +1,7 @@
-"""Two hundred clients at once; some are killed, and the networks of some are cut: ten minutes in the long run.
+"""Two hundred clients at once; some are killed, and the networks of some are cut.
 
-LONGSHORE_LOAD_SECONDS says how long.
+In CI they are there for half a minute and think most of the time; in the long run they work for ten minutes.
+LONGSHORE_LOAD_SECONDS says how long they work.
 """
 
 import json
@@ -28,13 +29,16 @@ from tests.long import IS_LONG
 CLIENTS = 200
 #: Of every twenty, one has a network that is cut, and two are ADBC's.
 CUT, OTHERS = 20, 10
-SECONDS = float(os.environ.get("LONGSHORE_LOAD_SECONDS") or (600 if IS_LONG else 4))
-#: How often the same load is put on the server, which has to have given back what it took each time.
-WAVES = 2 if SECONDS < 60 else 6
-#: The most of the first wave's memory that the server may keep in the ones after it.
+SECONDS = float(os.environ.get("LONGSHORE_LOAD_SECONDS") or (600 if IS_LONG else 0))
+#: The seconds of each load that is put on the server, which has to have given back what it took each time.
+WAVES = [SECONDS / 6] * 6 if SECONDS else [30.0]
+#: The most seconds between two pieces of a client's work.
+PAUSE = 0.0 if SECONDS else 30.0
+#: The memory that the server may take beyond that of the first wave, or of its first half where there is one.
 KEPT = 64 << 20
 MOST = 10_000
-Work = Callable[[str, random.Random], None]
+Pause = Callable[[], None]
+Work = Callable[[str, random.Random, Pause], None]
 ROWS = pa.table({"n": pa.array(range(MOST), pa.int64()), "text": [f"row {number}" for number in range(MOST)]})
 QUERY = "SELECT range AS n, 'row ' || range AS text FROM range({}, {})"
 #: Bytes after which a network is cut: within a result, but after the answer that tells of it.
@@ -111,24 +115,29 @@ def refused(connection: longshore.Connection, _: random.Random) -> None:
 WORK: list[Callable[[longshore.Connection, random.Random], None]] = [whole, whole, bound, in_parts, left, refused]
 
 
-def longshores(url: str, chance: random.Random) -> None:
-    """Do a few things over a connection of Longshore's."""
+def longshores(url: str, chance: random.Random, pause: Pause) -> None:
+    """Do a few things over a connection of Longshore's, which is idle between them."""
     with longshore.connect(url, autocommit=True) as connection:
         for work in chance.sample(WORK, 2):
             work(connection, chance)
+            pause()
+        whole(connection, chance)
 
 
-def others(url: str, chance: random.Random) -> None:
+def others(url: str, chance: random.Random, pause: Pause) -> None:
     """Read over a connection of ADBC's."""
-    begin, end = bounds(chance)
     address = url.replace("grpc://", "grpc+tcp://")
     with flightsql.connect(address, autocommit=True) as connection, connection.cursor() as cursor:
-        cursor.execute(QUERY.format(begin, end))
-        check(cursor.fetch_arrow_table(), begin, end)
+        for _ in range(2):
+            begin, end = bounds(chance)
+            cursor.execute(QUERY.format(begin, end))
+            check(cursor.fetch_arrow_table(), begin, end)
+            pause()
 
 
-def cut(url: str, _: random.Random) -> None:
+def cut(url: str, _: random.Random, pause: Pause) -> None:
     """Read over a network that is cut: an error, and never fewer rows."""
+    pause()
     try:
         longshore.read_sql(QUERY.format(0, MOST), url, return_type="arrow")
     except longshore.OperationalError as error:
@@ -146,7 +155,7 @@ def killed(url: str) -> None:
         process.kill()
 
 
-def wave(url: str, through: str, seconds: float, seed: int) -> tuple[Counter[str], list[str]]:
+def wave(url: str, through: str, seconds: float, seed: int, between: Pause) -> tuple[Counter[str], list[str]]:
     """Have all clients work for some seconds, each once at least; give what was done, and what went wrong."""
     done: Counter[str] = Counter()
     failures: list[str] = []
@@ -154,11 +163,15 @@ def wave(url: str, through: str, seconds: float, seed: int) -> tuple[Counter[str
 
     def work(number: int) -> None:
         chance = random.Random(seed * CLIENTS + number)  # noqa: S311
+
+        def pause() -> None:
+            time.sleep(max(0, min(chance.uniform(0, PAUSE), end - time.monotonic())))
+
         do: Work = longshores if number % OTHERS else others
         do, place = (cut, through) if number % CUT == 1 else (do, url)
         while True:
             try:
-                do(place, chance)
+                do(place, chance, pause)
             except Exception as error:  # noqa: BLE001  any is a failure
                 failures.append(f"{do.__name__}: {error!r}")
                 return
@@ -174,6 +187,7 @@ def wave(url: str, through: str, seconds: float, seed: int) -> tuple[Counter[str
         done["killed"] += 1
         if time.monotonic() >= end:
             break
+        between()
     for thread in threads:
         thread.join()
     return done, failures
@@ -195,13 +209,22 @@ def test_two_hundred_clients(tmp_path: Path) -> None:
             in_parts(connection, random.Random(0))  # noqa: S311
         files = process.num_fds() + 1
         host, port = url.removeprefix("grpc://").split(":")
-        sizes, total = [], Counter[str]()
+        sizes: list[int] = []
+        total = Counter[str]()
+
+        def between() -> None:
+            """Look at the server in the middle of a load that is the only one."""
+            if PAUSE:
+                time.sleep(PAUSE / 2)
+                sizes.append(process.memory_info().rss)
+
         with Cutter((host, int(port))) as cutter, cutter.fault("reset", BYTES):
-            for number in range(WAVES):
-                done, failures = wave(url, f"grpc://{cutter.host}:{cutter.port}", SECONDS / WAVES, number)
+            for number, seconds in enumerate(WAVES):
+                through = f"grpc://{cutter.host}:{cutter.port}"
+                done, failures = wave(url, through, seconds, number, between)
                 assert failures == []
                 total += done
                 sizes.append(memory(process, files))
         threads = process.num_threads()
-    print(f"{dict(total)}, MiB after each wave: {[size >> 20 for size in sizes]}, {threads} threads")  # noqa: T201
+    print(f"{dict(total)}, MiB: {[size >> 20 for size in sizes]}, {threads} threads")  # noqa: T201
     assert max(sizes[1:]) <= sizes[0] + KEPT
