@@ -143,6 +143,7 @@ def test_strangers_need_tls_and_users(lake: str, users: Path, tmp_path: Path) ->
 def test_what_cannot_be_served_says_why(lake: str, tmp_path: Path) -> None:
     with longshore.serve(lake, port=0) as server, pytest.raises(OperationalError, match="cannot listen"):
         longshore.serve(lake, port=server.port)
+    server.stop()
     (tmp_path / "users").write_text("ada:secret\n")
     with pytest.raises(InterfaceError, match="line 1 of the file of users") as caught:
         longshore.serve(lake, port=0, auth=tmp_path / "users")
@@ -461,19 +462,6 @@ def test_a_client_that_is_killed_in_the_middle_of_its_parts_leaves_nothing(lake:
         assert server._core.held == 0  # noqa: SLF001
 
 
-def test_a_server_that_stops_ends_what_runs(lake: str) -> None:
-    server = longshore.serve(lake, port=0)
-    flight, descriptor = plain(server, "SELECT a.range FROM range(1000000) a, range(1000000) b")
-    stream = flight.do_get(flight.get_flight_info(descriptor).endpoints[0].ticket)
-    assert stream.read_chunk().data.num_rows > 0
-    began = time.monotonic()
-    server.stop()
-    assert time.monotonic() - began < 15
-    with pytest.raises((fl.FlightError, pa.ArrowException)):
-        stream.read_all()
-    server.stop()
-
-
 def command(*arguments: str, **options: Any) -> "subprocess.Popen[str]":
     """Start the command."""
     pipe = subprocess.PIPE
@@ -497,8 +485,11 @@ def start() -> Iterator[Callable[..., "subprocess.Popen[str]"]]:
         each.communicate()
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_the_command_serves_until_a_signal(lake: str, start: Any, tmp_path: Path, number: signal.Signals) -> None:
+@pytest.mark.parametrize(("number", "reads"), [(signal.SIGTERM, True), (signal.SIGINT, False)])
+def test_the_command_serves_until_a_signal(
+    lake: str, start: Any, tmp_path: Path, number: signal.Signals, *, reads: bool
+) -> None:
+    """A result without an end that is being read ends, too, and not as if it were whole."""
     added = start("users", "add", "ada", "--role", "writer", "--file", str(tmp_path / "users"))
     assert added.communicate("a password\n", timeout=60)[0] == f"ada, a writer, is in {tmp_path}/users\n"
     assert "a password" not in (tmp_path / "users").read_text()
@@ -506,9 +497,17 @@ def test_the_command_serves_until_a_signal(lake: str, start: Any, tmp_path: Path
     serving = start("serve", lake, "--port", "0", "--users", str(tmp_path / "users"))
     url = json.loads(serving.stdout.readline())["url"]
     flight = fl.FlightClient(url.replace("grpc://", "grpc+tcp://"))
-    flight.authenticate_basic_token("ada", "a password")
+    known = fl.FlightCallOptions(headers=[flight.authenticate_basic_token("ada", "a password")])
+    endless = message("CommandStatementQuery", field(1, b"SELECT a.range FROM range(1000000) a, range(1000000) b"))
+    if reads:
+        info = flight.get_flight_info(fl.FlightDescriptor.for_command(endless), known)
+        stream = flight.do_get(info.endpoints[0].ticket, known)
+        assert stream.read_chunk().data.num_rows > 0
     serving.send_signal(number)
     _, log = serving.communicate(timeout=60)
+    if reads:
+        with pytest.raises((fl.FlightError, pa.ArrowException)):
+            stream.read_all()
     events = [json.loads(line)["event"] for line in log.splitlines()]
     assert (serving.returncode, events[0], events[-1]) == (0, "started", "stopped")
 

@@ -16,7 +16,7 @@ use bytes::Bytes;
 use futures::Stream;
 use http::Uri;
 use longshore_core::{Deadline, Error, Result, Secret};
-use longshore_flight_protocol::CALL;
+use longshore_flight_protocol::{CALL, wait};
 use prost::Message;
 use tonic::codec::CompressionEncoding;
 use tonic::metadata::MetadataMap;
@@ -27,7 +27,6 @@ use crate::error::{broken, error_of, lost};
 use crate::link::{Address, Link, origin};
 use crate::messages::{self, Messages};
 use crate::settings::Settings;
-use crate::wait::wait;
 
 /// The server is told a little more time than the caller has, so that it is the caller's own deadline that ends a call.
 const GRACE: Duration = Duration::from_secs(1);

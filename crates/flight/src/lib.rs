@@ -19,7 +19,6 @@ mod session;
 mod settings;
 mod sink;
 mod statement;
-mod wait;
 
 use longshore_core::{Deadline, Driver, Result, Session, Target};
 

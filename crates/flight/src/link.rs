@@ -13,6 +13,7 @@ use hyper::client::conn::http2::{self, SendRequest};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use longshore_core::memory::{release_reserve, spawn};
 use longshore_core::{Deadline, Error, Process, Result};
+use longshore_flight_protocol::wait;
 use longshore_wire::Tls;
 use socket2::{SockRef, TcpKeepalive};
 use tokio::io::{AsyncRead, AsyncWrite, BufReader};
@@ -22,8 +23,6 @@ use tokio::sync::oneshot;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::pki_types::ServerName;
 use tower_service::Service;
-
-use crate::wait::wait;
 
 /// The bytes that a server may send ahead on one stream, and on all of a connection: the streams that no one reads now
 /// must leave the others room.

@@ -14,7 +14,7 @@ use futures::StreamExt;
 use longshore_core::{
     Deadline, Error, Failed, IfExists, Load, Query, Result, Session, Sink, Transaction, Written,
 };
-use longshore_flight_protocol::{INGESTION, KEY, MODE, TYPE};
+use longshore_flight_protocol::{INGESTION, KEY, MODE, TYPE, wait};
 use longshore_source::sql::POSTGRESQL;
 use prost::Message;
 use tokio::sync::{mpsc, oneshot};
@@ -22,7 +22,6 @@ use tokio::sync::{mpsc, oneshot};
 use crate::encode::Encoder;
 use crate::session::{ENDING, FlightSession};
 use crate::statement::{Prepared, changed};
-use crate::wait::wait;
 
 /// The messages that wait until the server takes them.
 const WAITING: usize = 4;

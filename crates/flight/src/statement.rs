@@ -10,6 +10,7 @@ use arrow_flight::{Action, FlightData, FlightDescriptor, PutResult};
 use arrow_schema::SchemaRef;
 use bytes::Bytes;
 use longshore_core::{Deadline, Error, Params, Result, SEVERAL, Value};
+use longshore_flight_protocol::wait;
 use longshore_source::sql::{Kind as TokenKind, Numbered, POSTGRESQL, SQLITE, positional};
 use prost::Message;
 
@@ -18,7 +19,6 @@ use crate::encode::Encoder;
 use crate::error::broken;
 use crate::messages::declared;
 use crate::settings::Places;
-use crate::wait::wait;
 
 /// The kind of result that a statement gives, as far as its text tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,6 +13,8 @@ const PARTS: &str = "longshore-error-bin";
 
 /// The most bytes of that trailer: headers have their limits.
 const WIDEST: usize = 4 << 10;
+/// The most bytes of each text where all of them are too wide together.
+const LONGEST: usize = 700;
 
 #[derive(Clone, PartialEq, Message)]
 struct ErrorParts {
@@ -55,15 +57,29 @@ impl From<&Error> for ErrorParts {
     }
 }
 
-/// Puts an error's SQLSTATE and its parts into the trailers of a status; parts too wide for them are left out.
+impl ErrorParts {
+    fn shorten(&mut self) {
+        let others = [&mut self.detail, &mut self.hint, &mut self.column, &mut self.native_type];
+        for text in others.into_iter().flatten().chain([&mut self.message]) {
+            if text.len() > LONGEST {
+                let end = (0..=LONGEST).rev().find(|at| text.is_char_boundary(*at));
+                text.truncate(end.unwrap_or_default());
+                text.push_str(" ...");
+            }
+        }
+    }
+}
+
+/// Puts an error's SQLSTATE and its parts into the trailers of a status, where long texts are cut.
 pub fn set_error(status: &mut Status, error: &Error) {
     if let Some(Ok(sqlstate)) = error.sqlstate().map(str::parse) {
         status.metadata_mut().insert(SQLSTATE, sqlstate);
     }
-    let parts = ErrorParts::from(error).encode_to_vec();
-    if parts.len() <= WIDEST {
-        status.metadata_mut().insert_bin(PARTS, MetadataValue::from_bytes(&parts));
+    let mut parts = ErrorParts::from(error);
+    if parts.encoded_len() > WIDEST {
+        parts.shorten();
     }
+    status.metadata_mut().insert_bin(PARTS, MetadataValue::from_bytes(&parts.encode_to_vec()));
 }
 
 /// The error whose parts a status has, but for its SQLSTATE.
@@ -104,12 +120,16 @@ mod tests {
     }
 
     #[test]
-    fn an_interruption_there_is_a_cancellation_here_and_what_is_too_wide_is_left_out() {
+    fn an_interruption_there_is_a_cancellation_here_and_what_is_too_wide_is_cut() {
         let mut status = Status::cancelled("");
         set_error(&mut status, &Error::new(Kind::Interrupted, "stopped"));
         assert_eq!(error_of(&status).unwrap().kind(), Kind::Cancelled);
         let mut status = Status::unknown("");
-        set_error(&mut status, &Error::internal("wide".repeat(WIDEST)));
-        assert!(error_of(&status).is_none());
+        let wide = "é".repeat(WIDEST);
+        set_error(&mut status, &Error::new(Kind::Data, wide.clone()).with_detail(wide).with_hint("cast it"));
+        let found = error_of(&status).unwrap();
+        let cut = format!("{} ...", "é".repeat(LONGEST / 2));
+        assert_eq!((found.kind(), found.message()), (Kind::Data, cut.as_str()));
+        assert_eq!((found.detail(), found.hint()), (Some(cut.as_str()), Some("cast it")));
     }
 }

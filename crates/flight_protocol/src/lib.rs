@@ -4,11 +4,13 @@ mod error;
 pub mod ipc;
 mod session;
 mod texts;
+mod wait;
 
 pub use error::{SQLSTATE, error_of, set_error};
 pub use session::{
     OptionError, OptionValue, SessionOptionValue, SessionOptions, SetSessionOptionsResult, TextList,
 };
+pub use wait::wait;
 
 /// The header that asks for a result in so many parts.
 pub const PARTS: &str = "longshore-parts";

@@ -169,7 +169,7 @@ impl Service {
                 set_cookie(&mut closed, "; Max-Age=0")?;
                 return Ok(closed);
             }
-            other => return Err(Status::unimplemented(format!("the server has no action {other:?}"))),
+            other => return Err(status(Error::not_supported(format!("the server has no action {other:?}")))),
         };
         Ok(reply(bodies))
     }
@@ -190,11 +190,8 @@ impl Service {
                 let columns = shared.described(context, &place, &asked.query, deadline)?;
                 let dataset_schema = ipc(&columns)?;
                 let parameter_schema = parameters(&place, &asked.query, deadline)?;
-                let prepared = Prepared {
-                    text: asked.query.clone(),
-                    transaction: transaction.clone(),
-                    bound: Vec::new(),
-                };
+                let prepared =
+                    Prepared { text: asked.query.clone(), transaction: transaction.clone(), bound: None };
                 let handle = shared.prepared.keep(&context.caller.user, prepared, context.maker(deadline))?;
                 Ok(ActionCreatePreparedStatementResult {
                     prepared_statement_handle: handle.into(),

@@ -1,6 +1,7 @@
 //! Who a client is: a file of users, passwords as argon2id has them, and the tokens that stand for them.
 
 use std::collections::HashMap;
+use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -9,8 +10,10 @@ use argon2::Argon2;
 use argon2::password_hash::{PasswordHash, PasswordHasher, PasswordVerifier, SaltString};
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use base64::{Engine, alphabet};
-use longshore_core::{Error, Result, locked};
+use longshore_core::{Deadline, Error, Result, locked};
+use longshore_flight_protocol::wait;
 use ring::rand::{SecureRandom, SystemRandom};
+use tokio::sync::Semaphore;
 use tonic::Status;
 use tonic::metadata::MetadataMap;
 
@@ -43,6 +46,8 @@ pub(crate) struct Caller {
 pub(crate) struct Users {
     by_name: HashMap<String, (String, Role)>,
     tokens: Mutex<HashMap<String, (Caller, Instant)>>,
+    /// How many passwords are checked at once: each takes 19 MiB and a processor, and any stranger has some.
+    checks: Semaphore,
     /// The hash of no password, that an unknown name takes as long as a known one.
     nothing: String,
 }
@@ -109,7 +114,9 @@ impl Users {
                 Error::interface("the file of users has none").with_hint("longshore users add adds one")
             );
         }
-        Ok(Self { by_name: users, tokens: Mutex::default(), nothing: hashed("")? })
+        let processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        let checks = Semaphore::new(processors);
+        Ok(Self { by_name: users, tokens: Mutex::default(), checks, nothing: hashed("")? })
     }
 
     /// The user that a header names, by a password or by a token.
@@ -148,6 +155,7 @@ impl Users {
         let (name, password) = decoded.split_once(':')?;
         let found = self.by_name.get(name);
         let hash = found.map_or(&self.nothing, |(hash, _)| hash);
+        let _check = wait(&Deadline::never(), self.checks.acquire());
         let is_right = PasswordHash::new(hash)
             .is_ok_and(|hash| Argon2::default().verify_password(password.as_bytes(), &hash).is_ok());
         found.filter(|_| is_right).map(|(_, role)| Caller { user: name.to_owned(), role: *role })

@@ -36,7 +36,8 @@ pub(crate) struct Ingestion {
 /// The rows of a statement.
 pub(crate) struct Rows {
     pub(crate) batches: Box<dyn Batches>,
-    pub(crate) cancel: CancelHandle,
+    /// That of the statement.
+    pub(crate) deadline: Deadline,
 }
 
 impl Engine {
@@ -93,7 +94,7 @@ impl Where {
         let query = |params| Query { text: text.to_owned(), params };
         let request = Request::unsplit(sets.into_iter().map(query).collect(), options());
         let opened = open_read(self.source(), &request, deadline)?;
-        Ok(Rows { batches: opened.batches, cancel: deadline.cancel_handle() })
+        Ok(Rows { batches: opened.batches, deadline: deadline.clone() })
     }
 
     /// Runs a statement for what it changes: how many rows, where that is told.

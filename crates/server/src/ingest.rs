@@ -41,7 +41,7 @@ impl Shared {
         let place = self.place(context, transaction.as_deref(), deadline)?;
         let schema = upload.schema.ok_or_else(|| malformed("no rows were sent"))?;
         let written = ingestion(&place, asked, deadline)
-            .and_then(|ingestion| place.write(ingestion, schema, upload.batches, deadline));
+            .and_then(|ingestion| place.write(ingestion, schema, upload.batches.under(deadline), deadline));
         written.map_err(status)
     }
 }

@@ -16,6 +16,7 @@ mod metadata;
 mod parts;
 mod reading;
 mod results;
+mod room;
 mod service;
 mod shared;
 mod spill;
@@ -81,7 +82,7 @@ pub struct Limits {
     pub silence: Duration,
     /// How many objects of a kind a user may hold.
     pub handles: usize,
-    /// The bytes of a message from a client.
+    /// The bytes of a message from a client, and of the parameters that all prepared statements keep.
     pub message: usize,
     /// The bytes that the parts of all results may take in memory.
     pub part_memory: usize,

@@ -3,7 +3,6 @@
 //! Batches go round to the queues. What does not fit into memory waits in files without a name, up to a quota.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -14,6 +13,7 @@ use longshore_core::{Batches, CancelHandle, Deadline, Error, Kind, Result, locke
 
 use crate::engine::Rows;
 use crate::results::check_rows;
+use crate::room::Room;
 use crate::spill::{Spill, Spilled};
 
 /// How long a reader may take for a batch before the next of its part goes to the disk.
@@ -65,34 +65,10 @@ pub(crate) enum Part {
     Nothing,
 }
 
-/// The memory that the batches of all results may take together, but for one of each part.
-pub(crate) struct Room {
-    most: usize,
-    used: AtomicUsize,
-}
-
-impl Room {
-    pub(crate) fn new(most: usize) -> Arc<Self> {
-        Arc::new(Self { most, used: AtomicUsize::new(0) })
-    }
-
-    /// Results that ask at the same time may each get what is left: a batch too many.
-    fn has(&self, size: usize) -> bool {
-        self.used.load(Ordering::Relaxed) + size <= self.most
-    }
-
-    fn take(&self, size: usize) {
-        self.used.fetch_add(size, Ordering::Relaxed);
-    }
-
-    fn give_back(&self, size: usize) {
-        self.used.fetch_sub(size, Ordering::Relaxed);
-    }
-}
-
 /// The limits of a result in parts.
 #[derive(Clone)]
 pub(crate) struct Quota {
+    /// The memory of the batches of all results, but for one of each part.
     pub(crate) memory: Arc<Room>,
     pub(crate) disk: u64,
     /// The rows of the result.
@@ -149,7 +125,7 @@ pub(crate) fn divided(rows: Rows, count: usize, quota: Quota, deadline: &Deadlin
     let each = (0..count).map(|_| Queue::default()).collect();
     let queues = Queues { each, memory: quota.memory.clone(), disk: 0, end: None };
     let (queues, changed) = (Mutex::new(queues), Condvar::new());
-    let shared = Arc::new(Shared { queues, changed, cancel: rows.cancel.clone() });
+    let shared = Arc::new(Shared { queues, changed, cancel: rows.deadline.cancel_handle() });
     let filled = shared.clone();
     let fill = move || {
         let ended = filled.fill(rows.batches, &quota);
@@ -352,10 +328,10 @@ mod tests {
         assert!(keep(&one, 1));
         assert!(keep(&other, 0));
         assert!(!keep(&other, 0));
-        assert_eq!(room.used.load(Ordering::Relaxed), 4 * 7_200);
+        assert_eq!(room.used(), 4 * 7_200);
         for (shared, number) in [(&one, 0), (&one, 1), (&other, 0)] {
             drop(PartReader { shared: shared.clone(), number, deadline: Deadline::never() });
         }
-        assert_eq!(room.used.load(Ordering::Relaxed), 0);
+        assert_eq!(room.used(), 0);
     }
 }

@@ -11,8 +11,8 @@ use arrow_flight::FlightData;
 use arrow_schema::Schema;
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt, stream};
-use longshore_core::{CancelHandle, Error, Kind, Result, locked};
-use tokio::runtime::Handle;
+use longshore_core::{CancelHandle, Deadline, Error, Kind, Result, locked};
+use longshore_flight_protocol::wait;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tonic::{Response, Status};
 
@@ -135,7 +135,7 @@ impl Stream for Guarded {
 }
 
 /// Frames that wait for the socket, and the room that they take.
-type Waiting = (Result<Vec<Bytes>, Status>, OwnedSemaphorePermit);
+type Waiting = (Result<Vec<Bytes>, Status>, Option<OwnedSemaphorePermit>);
 
 /// The messages that wait for the socket, on its side.
 struct Queue {
@@ -148,7 +148,7 @@ impl Queue {
     async fn next(mut self, before: Option<OwnedSemaphorePermit>) -> Option<Next> {
         drop(before);
         let (frames, room) = self.waiting.recv().await?;
-        Some((frames, (self, Some(room))))
+        Some((frames, (self, room)))
     }
 }
 
@@ -178,52 +178,69 @@ fn response(encoded: Encoded) -> Response<Messages> {
     response
 }
 
-/// A response with the rows of batches that a thread takes until the client has left.
+/// The batches of a statement on their way to the queue.
+struct Filling<B> {
+    /// `None` once they have failed.
+    batches: Option<B>,
+    encoder: Encoder,
+    rows: u64,
+    most: Option<u64>,
+    room: Arc<Semaphore>,
+    deadline: Deadline,
+}
+
+impl<B: Iterator<Item = Result<RecordBatch>>> Filling<B> {
+    /// The frames of the next batch, once less waits for the socket than may; `None` at the end, or where the client has left.
+    fn next(&mut self) -> Option<(Result<Vec<Bytes>>, Option<OwnedSemaphorePermit>)> {
+        let mut place = match wait(&self.deadline, self.room.clone().acquire_owned()) {
+            Ok(place) => place.ok()?,
+            Err(error) => return Some((Err(error), None)),
+        };
+        let batch = self.batches.as_mut()?.next()?;
+        let frames = batch.and_then(|batch| {
+            self.rows += batch.num_rows() as u64;
+            check_rows(self.rows, self.most)?;
+            self.encoder.encode(&batch)
+        });
+        fill(&self.room, &mut place, frames.iter().flatten().map(Bytes::len).sum());
+        Some((frames, Some(place)))
+    }
+}
+
+/// A response with the rows of batches that a thread takes until the client has left, or the deadline of their statement has come.
 pub(crate) fn of_rows(
     schema: &Schema,
     batches: impl Iterator<Item = Result<RecordBatch>> + Send + 'static,
     most: Option<u64>,
+    deadline: Deadline,
     guard: Guard,
     call: Call,
 ) -> Result<Response<Messages>, Status> {
     let (sender, waiting) = mpsc::unbounded_channel();
     let room = Arc::new(Semaphore::new(AHEAD));
     let queue = Queue { waiting, room: room.clone() };
-    let (mut encoder, first) = Encoder::begin(schema).map_err(status)?;
+    let (encoder, first) = Encoder::begin(schema).map_err(status)?;
+    let mut filling = Filling { batches: Some(batches), encoder, rows: 0, most, room, deadline };
     tokio::task::spawn_blocking(move || {
-        let (mut batches, mut rows) = (Some(batches), 0);
-        while let Some(mut place) = any_room(&room)
-            && let Some(batch) = batches.as_mut().and_then(Iterator::next)
-        {
-            let frames = batch.and_then(|batch| {
-                rows += batch.num_rows() as u64;
-                check_rows(rows, most)?;
-                encoder.encode(&batch)
-            });
+        while let Some((frames, place)) = filling.next() {
             let code = frames.as_ref().err().map(code);
             if code.is_some() {
                 // The session is free again before the client hears of the end.
-                batches = None;
+                filling.batches = None;
             }
-            fill(&room, &mut place, frames.iter().flatten().map(Bytes::len).sum());
             if sender.send((frames.map_err(status), place)).is_err() {
                 break;
             }
             if code.is_some() {
-                return call.ended(Some(rows), code);
+                return call.ended(Some(filling.rows), code);
             }
         }
-        drop(batches);
-        call.ended(Some(rows), sender.is_closed().then_some(tonic::Code::Cancelled));
+        filling.batches = None;
+        call.ended(Some(filling.rows), sender.is_closed().then_some(tonic::Code::Cancelled));
     });
     let rest = stream::unfold((queue, None), |(queue, before)| queue.next(before));
     let frames = Box::pin(stream::iter([Ok(first)]).chain(rest));
     Ok(response(Box::pin(Guarded { encoded: frames, _guard: guard })))
-}
-
-/// Waits until less waits for the socket than may; `None` where the client has left.
-fn any_room(room: &Arc<Semaphore>) -> Option<OwnedSemaphorePermit> {
-    Handle::current().block_on(room.clone().acquire_owned()).ok()
 }
 
 /// Takes as much room as `bytes` need and there is: a batch may be larger than all of it.

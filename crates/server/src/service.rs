@@ -27,7 +27,7 @@ use crate::metadata::Question;
 use crate::parts::Part;
 use crate::results::{Messages, of_batch, of_rows};
 use crate::shared::{PartToRead, Shared};
-use crate::status::{malformed, status, unknown};
+use crate::status::{malformed, status};
 use crate::uploads;
 
 fn question(command: Command) -> Result<Question, Status> {
@@ -127,14 +127,15 @@ impl Service {
         let call = self.0.log.call("rows", &context.caller.user);
         match part {
             Part::Whole(rows) => {
-                let guard = self.0.running.adopt(rows.cancel);
-                of_rows(&schema, rows.batches, self.0.limits.rows, guard, call)
+                let guard = self.0.running.adopt(rows.deadline.cancel_handle());
+                of_rows(&schema, rows.batches, self.0.limits.rows, rows.deadline, guard, call)
             }
             Part::Queue(reader) => {
                 // A reader that leaves ends its own part alone.
                 let guard = self.0.running.begin(context);
-                let batches = reader.under(self.0.deadline(&guard)).inspect(move |_| _ = &reading);
-                of_rows(&schema, batches, self.0.limits.rows, guard, call)
+                let deadline = self.0.deadline(&guard);
+                let batches = reader.under(deadline.clone()).inspect(move |_| _ = &reading);
+                of_rows(&schema, batches, self.0.limits.rows, deadline, guard, call)
             }
             Part::Nothing => of_batch(&RecordBatch::new_empty(schema)),
         }
@@ -246,11 +247,8 @@ impl FlightService for Service {
                 prepared_statement_handle,
             }) => {
                 let handle = handle_text(&prepared_statement_handle)?;
-                let bind = move |shared: &Shared, context: &Context, _: &Deadline| {
-                    let bound = upload.batches.bound(shared.limits.message).map_err(status)?;
-                    let user = &context.caller.user;
-                    let kept = shared.prepared.with(user, &handle, |prepared| prepared.bound = bound);
-                    kept.ok_or_else(|| unknown("prepared statement"))
+                let bind = move |shared: &Shared, context: &Context, deadline: &Deadline| {
+                    shared.bind(context, &handle, upload.batches, deadline)
                 };
                 self.0.blocking("parameters", &context, bind).await?;
                 let prepared_statement_handle = Some(prepared_statement_handle);

@@ -21,11 +21,12 @@ use crate::engine::{Engine, Where};
 use crate::expiring::{Expiring, Maker};
 use crate::handle::{command, handle_text, read_already, split_handle, ticket};
 use crate::log::Log;
-use crate::parts::{self, Part, Pending, Quota, Room};
+use crate::parts::{self, Part, Pending, Quota};
 use crate::results::{Guard, Running};
+use crate::room::Room;
 use crate::status::{status, unknown};
 use crate::transport::stopped;
-use crate::uploads::Upload;
+use crate::uploads::{Bound, Incoming, Upload};
 
 /// How often what has expired is dropped.
 const SWEEP: Duration = Duration::from_secs(1);
@@ -43,7 +44,9 @@ pub(crate) struct Shared {
     readers: Arc<Engine>,
     pub(crate) users: Option<Users>,
     pub(crate) limits: Limits,
+    /// The memory of results in parts, and that of parameters.
     room: Arc<Room>,
+    parameters: Arc<Room>,
     pub(crate) log: Log,
     pub(crate) running: Arc<Running>,
     pub(crate) results: Expiring<Pending>,
@@ -58,7 +61,7 @@ pub(crate) struct Shared {
 pub(crate) struct Prepared {
     pub(crate) text: String,
     pub(crate) transaction: Option<String>,
-    pub(crate) bound: Vec<Params>,
+    pub(crate) bound: Option<Arc<Bound>>,
 }
 
 /// A transaction that a client has begun.
@@ -103,6 +106,7 @@ impl Shared {
             readers: Engine::new(readers, sessions, time),
             users,
             room: Room::new(limits.part_memory),
+            parameters: Room::new(limits.message),
             limits,
             log: Log { is_on: logs },
             running: Arc::default(),
@@ -302,7 +306,7 @@ impl Shared {
     ) -> Result<Pending, Status> {
         let place = self.place(context, transaction, deadline)?;
         let rows = place.run(text, bound, deadline).map_err(status)?;
-        let (schema, cancel) = (rows.batches.schema(), rows.cancel.clone());
+        let (schema, cancel) = (rows.batches.schema(), rows.deadline.cancel_handle());
         let parts = match parts {
             Some(count) if rows.batches.done().is_none() => {
                 let Limits { part_disk, rows: most, .. } = self.limits;
@@ -363,6 +367,24 @@ impl Shared {
         Ok(is_known)
     }
 
+    /// Keeps the parameters of a prepared query, in the place of those before.
+    pub(crate) fn bind(
+        &self,
+        context: &Context,
+        handle: &str,
+        batches: Incoming,
+        deadline: &Deadline,
+    ) -> Result<(), Status> {
+        let owner = &context.caller.user;
+        let take = |prepared: &mut Prepared| (prepared.text.len(), prepared.bound.take());
+        let (text, before) =
+            self.prepared.with(owner, handle, take).ok_or_else(|| unknown("prepared statement"))?;
+        drop(before);
+        let bound = batches.under(deadline).bound(&self.parameters, text).map_err(status)?;
+        let kept = self.prepared.with(owner, handle, |prepared| prepared.bound.replace(Arc::new(bound)));
+        kept.map(drop).ok_or_else(|| unknown("prepared statement"))
+    }
+
     pub(crate) fn prepared(
         &self,
         context: &Context,
@@ -372,6 +394,7 @@ impl Shared {
             (prepared.text.clone(), prepared.bound.clone(), prepared.transaction.clone())
         });
         let (text, bound, transaction) = found.ok_or_else(|| unknown("prepared statement"))?;
+        let bound = bound.map_or_else(Vec::new, |bound| bound.sets.clone());
         let is_open = |id: &String| self.transactions.with(&context.caller.user, id, |_| ()).is_some();
         let transaction = match transaction {
             Some(id) if !is_open(&id) => self.following(context)?,
@@ -411,7 +434,7 @@ impl Shared {
         let has_columns =
             |upload: &Upload| upload.schema.as_ref().is_some_and(|schema| !schema.fields().is_empty());
         let changed = match sets.filter(has_columns) {
-            Some(upload) => place.update_many(text, upload.batches.sets(), deadline),
+            Some(upload) => place.update_many(text, upload.batches.under(deadline).sets(), deadline),
             None => place.update(text, deadline),
         };
         Ok(record_count(text, changed.map_err(status)?))

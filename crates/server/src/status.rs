@@ -4,20 +4,29 @@ use longshore_core::{Error, Kind};
 use longshore_flight_protocol::set_error;
 use tonic::{Code, Status};
 
-/// The most characters of a text: it travels as a header, which has its limits.
+/// The most bytes of a text on its way: it travels as a header, and clients take 8 KiB of those.
 const LONGEST: usize = 2_000;
 
 /// The status of an error: its class by the code, its SQLSTATE in the text and in the trailer `sqlstate`.
 #[allow(clippy::needless_pass_by_value)] // `map_err` gives it
 pub(crate) fn status(error: Error) -> Status {
-    let mut text = error.to_string();
-    if let Some((at, _)) = text.char_indices().nth(LONGEST) {
+    let mut status = Status::new(code(&error), shortened(error.to_string()));
+    set_error(&mut status, &error);
+    status
+}
+
+/// A text that a header has room for, where most of what is not a letter takes three bytes for each of its own.
+fn shortened(mut text: String) -> String {
+    let mut width = 0;
+    let end = text.char_indices().find(|(_, one)| {
+        width += if one.is_ascii_alphanumeric() { 1 } else { 3 * one.len_utf8() };
+        width > LONGEST
+    });
+    if let Some((at, _)) = end {
         text.truncate(at);
         text.push_str(" ...");
     }
-    let mut status = Status::new(code(&error), text);
-    set_error(&mut status, &error);
-    status
+    text
 }
 
 /// The code of an error.
@@ -45,7 +54,7 @@ pub(crate) fn code(error: &Error) -> Code {
 
 /// The status of what a client has sent and what is not a message of Flight SQL.
 pub(crate) fn malformed(what: impl std::fmt::Display) -> Status {
-    Status::invalid_argument(format!("the request is not one of Flight SQL: {what}"))
+    Status::invalid_argument(shortened(format!("the request is not one of Flight SQL: {what}")))
 }
 
 /// The status of a handle that names nothing, or what is another user's.

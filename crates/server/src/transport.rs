@@ -30,6 +30,9 @@ const GREETING: usize = 24;
 /// The bytes that are on their way to a client of one stream, and of all of one connection's.
 const WINDOW: u32 = 4 << 20;
 
+/// The most bytes of a question after the server's health, which a stranger may ask.
+const QUESTION: usize = 1 << 10;
+
 /// Fails for a place that strangers could reach without TLS and users.
 pub(crate) fn check(place: &Place) -> Result<()> {
     let is_loopback =
@@ -75,6 +78,7 @@ pub(crate) fn router(
     runtime: &Runtime,
 ) -> Result<Router> {
     let (reporter, health) = tonic_health::server::health_reporter();
+    let health = health.max_decoding_message_size(QUESTION);
     runtime.block_on(reporter.set_serving::<FlightServiceServer<Service>>());
     let flight = FlightServiceServer::new(Service(shared.clone()))
         .max_decoding_message_size(message)

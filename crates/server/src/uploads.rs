@@ -1,17 +1,20 @@
 //! The uploads of clients by `DoPut`: a command, and record batches that the statement's thread waits for.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use arrow_array::RecordBatch;
 use arrow_flight::{FlightData, FlightDescriptor};
 use arrow_schema::SchemaRef;
 use longshore_core::memory::rows_size;
-use longshore_core::{Error, Kind, Params, Result, Value};
+use longshore_core::{Deadline, Error, Kind, Params, Result, Value};
 use longshore_flight_protocol::ipc::{Decoded, Decoder, Fault};
+use longshore_flight_protocol::wait;
 use longshore_values::parameters;
 use tokio::sync::mpsc;
 use tonic::{Status, Streaming};
 
+use crate::room::{Reserved, Room};
 use crate::status::{malformed, status};
 
 /// The batches that wait for the statement.
@@ -33,6 +36,14 @@ pub(crate) struct Incoming {
     arriving: mpsc::Receiver<Arrived>,
     /// The rest of a batch.
     rest: Option<RecordBatch>,
+    /// That of the statement.
+    deadline: Deadline,
+}
+
+/// Sets of parameters, and the memory that they take.
+pub(crate) struct Bound {
+    pub(crate) sets: Vec<Params>,
+    _memory: Reserved,
 }
 
 /// A batch, or `None` for the client's end.
@@ -42,13 +53,9 @@ impl Iterator for Incoming {
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let batch = match self.rest.take() {
-            Some(rest) => rest,
-            // Its task could end without a word.
-            None => match self.arriving.blocking_recv().unwrap_or_else(|| Err(unread())) {
-                Ok(batch) => batch?,
-                Err(error) => return Some(Err(error)),
-            },
+        let batch = match self.rest.take().map_or_else(|| self.arrive(), |rest| Ok(Some(rest))) {
+            Ok(batch) => batch?,
+            Err(error) => return Some(Err(error)),
         };
         let rows = batch.num_rows();
         if rows > ROWS {
@@ -60,20 +67,32 @@ impl Iterator for Incoming {
 }
 
 impl Incoming {
-    /// All rows as sets of parameters, which may take so many bytes.
-    pub(crate) fn bound(self, most: usize) -> Result<Vec<Params>> {
-        let (mut bound, mut bytes) = (Vec::new(), 0_usize);
+    fn arrive(&mut self) -> Arrived {
+        // Its task could end without a word.
+        wait(&self.deadline, self.arriving.recv())?.unwrap_or_else(|| Err(unread()))
+    }
+
+    /// The same, which a client that stalls does not keep waiting beyond a deadline.
+    pub(crate) fn under(self, deadline: &Deadline) -> Self {
+        Self { deadline: deadline.clone(), ..self }
+    }
+
+    /// All rows as sets of parameters, as far as there is room; each runs a statement whose text has so many bytes.
+    pub(crate) fn bound(self, room: &Arc<Room>, text: usize) -> Result<Bound> {
+        let (mut sets, mut memory) = (Vec::new(), Reserved::nothing(room.clone()));
         for batch in self {
             let batch = batch?;
-            bytes += rows_size(&batch) + batch.num_rows() * (1 + batch.num_columns()) * size_of::<Value>();
-            if bytes > most {
-                return Err(Error::new(Kind::Memory, format!("the parameters take more than {most} bytes"))
-                    .with_sqlstate("54000")
-                    .with_hint("bind fewer of them at a time"));
+            let row = text + (1 + batch.num_columns()) * size_of::<Value>();
+            if !memory.grow(rows_size(&batch) + batch.num_rows() * row) {
+                let most = room.most();
+                let message = format!("the parameters of prepared statements take more than {most} bytes");
+                return Err(Error::new(Kind::Memory, message).with_sqlstate("53200").with_hint(
+                    "close statements that are not needed any more, or bind fewer sets at a time",
+                ));
             }
-            bound.extend(parameters(&batch, false, bound.len() as u64)?);
+            sets.extend(parameters(&batch, false, sets.len() as u64)?);
         }
-        Ok(bound)
+        Ok(Bound { sets, _memory: memory })
     }
 
     /// The rows as sets of parameters, some of them at a time.
@@ -157,13 +176,12 @@ pub(crate) async fn open(
             }
         }
     });
-    Ok(Upload { descriptor, schema, batches: Incoming { arriving, rest: None } })
+    let batches = Incoming { arriving, rest: None, deadline: Deadline::never() };
+    Ok(Upload { descriptor, schema, batches })
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use arrow_array::NullArray;
 
     use super::*;
@@ -174,7 +192,7 @@ mod tests {
         let (sender, arriving) = mpsc::channel(AHEAD);
         sender.try_send(Ok(Some(batch))).unwrap();
         sender.try_send(Ok(None)).unwrap();
-        Incoming { arriving, rest: None }
+        Incoming { arriving, rest: None, deadline: Deadline::never() }
     }
 
     #[test]
@@ -187,8 +205,24 @@ mod tests {
     }
 
     #[test]
-    fn parameters_that_are_kept_have_a_limit() {
-        assert_eq!(nulls(100).bound(1 << 20).unwrap().len(), 100);
-        assert_eq!(nulls(1 << 40).bound(1 << 20).unwrap_err().kind(), Kind::Memory);
+    fn parameters_that_are_kept_have_a_limit_together() {
+        let room = Room::new(1 << 20);
+        let kept = nulls(100).bound(&room, 5_000).unwrap();
+        assert_eq!(kept.sets.len(), 100);
+        assert!(room.used() > 500_000);
+        for (rows, text) in [(100, 6_000), (1 << 40, 0)] {
+            assert_eq!(nulls(rows).bound(&room, text).err().map(|error| error.kind()), Some(Kind::Memory));
+        }
+        drop(kept);
+        assert_eq!(room.used(), 0);
+        assert!(nulls(100).bound(&room, 6_000).is_ok());
+    }
+
+    #[test]
+    fn a_client_that_stalls_is_not_waited_for_beyond_a_deadline() {
+        let (_sender, arriving) = mpsc::channel(AHEAD);
+        let deadline = Deadline::never().at_most(Duration::from_millis(1));
+        let mut stalled = Incoming { arriving, rest: None, deadline };
+        assert_eq!(stalled.next().unwrap().unwrap_err().kind(), Kind::Timeout);
     }
 }

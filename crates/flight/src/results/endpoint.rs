@@ -8,6 +8,7 @@ use arrow_flight::FlightEndpoint;
 use arrow_schema::{Field, Schema, SchemaRef};
 use longshore_core::{Deadline, Error, Kind, Place, Result, locked};
 use longshore_flight_protocol::ipc::{Decoded, Decoder};
+use longshore_flight_protocol::wait;
 use longshore_source::settings::Url;
 use tonic::Code;
 
@@ -15,7 +16,6 @@ use crate::client::Client;
 use crate::error::{broken, unread};
 use crate::link::Address;
 use crate::messages::Messages;
-use crate::wait::wait;
 
 /// The location of the server that has told of the endpoint.
 const REUSED: &str = "arrow-flight-reuse-connection:";

@@ -17,7 +17,7 @@ impl Wake for Unpark {
 }
 
 /// The output of `future`. Where the deadline ends first, the future is dropped, which cancels its call.
-pub(crate) fn wait<T>(deadline: &Deadline, future: impl Future<Output = T>) -> Result<T> {
+pub fn wait<T>(deadline: &Deadline, future: impl Future<Output = T>) -> Result<T> {
     let mut future = pin!(future);
     let waker = Waker::from(Arc::new(Unpark(thread::current())));
     let mut context = Context::from_waker(&waker);
@@ -42,7 +42,7 @@ mod tests {
     #[test]
     fn a_wait_ends_with_its_future_or_its_deadline() {
         assert_eq!(wait(&Deadline::never(), std::future::ready(1)).unwrap(), 1);
-        let (sender, receiver) = tokio::sync::oneshot::channel();
+        let (sender, receiver) = futures::channel::oneshot::channel();
         let sending = thread::spawn(move || sender.send(2));
         assert_eq!(wait(&Deadline::never(), receiver).unwrap(), Ok(2));
         sending.join().unwrap().unwrap();
