@@ -6,16 +6,17 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::panic::{self, AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::slice;
 use std::sync::{Arc, Mutex, Once, OnceLock};
 
 use arrow_array::{Array, ArrayRef, RecordBatch, new_null_array};
 use arrow_buffer::Buffer;
 use arrow_ipc::convert::try_fb_to_schema;
 use arrow_ipc::reader::{FileDecoder, read_footer_length};
-use arrow_ipc::writer::FileWriter;
 use arrow_ipc::{Block, Footer, root_as_footer};
 use arrow_schema::{ArrowError, Field, Schema, SchemaRef};
 use longshore_core::{Error, Result, locked};
+use longshore_parts::Parts;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use crate::encoding::encoded;
@@ -30,6 +31,9 @@ const TRAILER: usize = 10;
 
 /// Bytes that are written at once: few enough that they are in the processor's cache when their checksum is taken.
 const PIECE: usize = 256 << 10;
+
+/// The bytes from which on a part of a column is written by itself.
+const LARGE: usize = 64 << 10;
 
 const DAMAGED: &str = "store.check() tells what else is damaged; restore the file from a copy of the store, or read another version";
 
@@ -109,8 +113,8 @@ pub(crate) fn field_id(field: &Field) -> Option<i32> {
 }
 
 /// Writes a file, and returns once it has reached the disk: its length and checksum. A file that could not be written whole is removed.
-pub(crate) fn write(path: &Path, batch: &RecordBatch) -> Result<(u64, u64)> {
-    write_synced(path, batch).map_err(|error| {
+pub(crate) fn write(path: &Path, rows: &Parts) -> Result<(u64, u64)> {
+    write_synced(path, rows).map_err(|error| {
         // What is left of it is without an owner, and the next open removes it.
         let _ = fs::remove_file(path);
         let failed = Error::operational(format!("writing {}: {error}", path.display()))
@@ -124,13 +128,11 @@ pub(crate) fn write(path: &Path, batch: &RecordBatch) -> Result<(u64, u64)> {
     })
 }
 
-fn write_synced(path: &Path, batch: &RecordBatch) -> Result<(u64, u64), ArrowError> {
+fn write_synced(path: &Path, rows: &Parts) -> Result<(u64, u64), ArrowError> {
     let file = OpenOptions::new().write(true).create_new(true).open(path)?;
-    let output = BufWriter::new(Checked { file, hash: Xxh3::new(), bytes: 0 });
-    let mut writer = FileWriter::try_new(output, &batch.schema())?;
-    writer.write(batch)?;
-    writer.finish()?;
-    let checked = writer.into_inner()?.into_inner().map_err(io::IntoInnerError::into_error)?;
+    let output = BufWriter::with_capacity(LARGE, Checked { file, hash: Xxh3::new(), bytes: 0 });
+    let output = longshore_parts::write(rows, output)?;
+    let checked = output.into_inner().map_err(io::IntoInnerError::into_error)?;
     // A failure is not tried again: the system may have dropped what it could not write.
     checked.file.sync_all()?;
     Ok((checked.bytes, checked.hash.digest()))
@@ -207,7 +209,7 @@ impl Mapped {
 
     /// A column of this file, encoded here; `None` where it cannot be.
     pub(crate) fn encoded(&self, id: i32, field: &Field, column: &ArrayRef) -> Option<ArrayRef> {
-        locked(&self.encoded).entry(id).or_insert_with(|| encoded(field, column)).clone()
+        locked(&self.encoded).entry(id).or_insert_with(|| encoded(field, slice::from_ref(column))).clone()
     }
 
     /// The columns of a table's fields, NULLs for those that the file lacks.

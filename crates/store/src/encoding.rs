@@ -3,13 +3,10 @@
 
 use std::sync::Arc;
 
-use arrow_array::cast::AsArray;
-use arrow_array::types::{ByteArrayType, Decimal64Type, Decimal128Type, LargeUtf8Type, Utf8Type};
-use arrow_array::{Array, ArrayRef, DictionaryArray, GenericByteArray, RecordBatch, UInt8Array, UInt64Array};
+use arrow_array::ArrayRef;
+use arrow_array::types::{LargeUtf8Type, Utf8Type};
 use arrow_schema::{DataType, Field, Schema};
-use arrow_select::take::take;
-use hashbrown::HashMap;
-use hashbrown::hash_map::Entry;
+use longshore_parts::{Parts, decimals, dictionary};
 
 /// The most digits of a decimal of 64 bits.
 const MOST_DIGITS: u8 = 18;
@@ -34,70 +31,47 @@ pub(crate) fn encoded_type(field: &Field) -> Option<DataType> {
     }
 }
 
-/// A column, encoded; `None` where it cannot be, or has too many values.
-pub(crate) fn encoded(field: &Field, column: &ArrayRef) -> Option<ArrayRef> {
+/// A column in parts, encoded; `None` where it cannot be, or has too many values.
+pub(crate) fn encoded(field: &Field, parts: &[ArrayRef]) -> Option<ArrayRef> {
     match encoded_type(field)? {
-        DataType::Decimal64(digits, scale) => decimals(column, digits, scale),
-        _ if column.data_type() == &DataType::LargeUtf8 => dictionary(column.as_bytes::<LargeUtf8Type>()),
-        _ => dictionary(column.as_bytes::<Utf8Type>()),
+        DataType::Decimal64(digits, scale) => decimals(parts, digits, scale),
+        _ if field.data_type() == &DataType::LargeUtf8 => dictionary::<LargeUtf8Type>(parts),
+        _ => dictionary::<Utf8Type>(parts),
     }
 }
 
-/// The columns of a batch that can be encoded; `None` where none can be.
-pub(crate) fn encoded_batch(batch: &RecordBatch) -> Option<RecordBatch> {
-    let (fields, columns): (Vec<Field>, Vec<ArrayRef>) = batch
-        .schema()
+/// The columns of rows that can be encoded; `None` where none can be.
+pub(crate) fn encoded_columns(rows: &Parts) -> Option<Parts> {
+    let (fields, columns): (Vec<Field>, Vec<Vec<ArrayRef>>) = rows
+        .schema
         .fields()
         .iter()
-        .zip(batch.columns())
-        .filter_map(|(field, column)| {
-            let column = encoded(field, column)?;
-            Some((field.as_ref().clone().with_data_type(column.data_type().clone()), column))
+        .zip(&rows.columns)
+        .filter_map(|(field, parts)| {
+            let column = encoded(field, parts)?;
+            Some((field.as_ref().clone().with_data_type(column.data_type().clone()), vec![column]))
         })
         .unzip();
-    if columns.is_empty() { None } else { RecordBatch::try_new(Arc::new(Schema::new(fields)), columns).ok() }
-}
-
-fn decimals(column: &ArrayRef, digits: u8, scale: i8) -> Option<ArrayRef> {
-    let narrow =
-        column.as_primitive::<Decimal128Type>().try_unary::<_, Decimal64Type, _>(i64::try_from).ok()?;
-    narrow.with_precision_and_scale(digits, scale).ok().map(|made| Arc::new(made) as ArrayRef)
-}
-
-fn dictionary<T: ByteArrayType>(column: &GenericByteArray<T>) -> Option<ArrayRef> {
-    let mut numbers: HashMap<&[u8], u8> = HashMap::new();
-    let mut firsts = Vec::new();
-    let mut keys = Vec::with_capacity(column.len());
-    for row in 0..column.len() {
-        if column.is_null(row) {
-            keys.push(0);
-            continue;
-        }
-        let next = numbers.len();
-        keys.push(match numbers.entry(column.value(row).as_ref()) {
-            Entry::Occupied(known) => *known.get(),
-            Entry::Vacant(new) => {
-                firsts.push(row as u64);
-                *new.insert(u8::try_from(next).ok()?)
-            }
-        });
-    }
-    let values = take(column, &UInt64Array::from(firsts), None).ok()?;
-    let keys = UInt8Array::new(keys.into(), column.nulls().cloned());
-    DictionaryArray::try_new(keys, values).ok().map(|made| Arc::new(made) as ArrayRef)
+    (!columns.is_empty()).then(|| Parts { schema: Arc::new(Schema::new(fields)), columns })
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::HashMap;
 
-    use arrow_array::types::UInt8Type;
-    use arrow_array::{Decimal128Array, StringArray};
+    use arrow_array::cast::AsArray;
+    use arrow_array::types::{Decimal64Type, UInt8Type};
+    use arrow_array::{Array, Decimal128Array, StringArray};
 
     use super::*;
 
     fn encode(column: &ArrayRef) -> Option<ArrayRef> {
-        encoded(&field(column), column)
+        let whole = encoded(&field(column), std::slice::from_ref(column));
+        for at in [0, column.len() / 3, column.len() - 1] {
+            let parts = [column.slice(0, at), column.slice(at, column.len() - at)];
+            assert_eq!(whole.as_ref(), encoded(&field(column), &parts).as_ref());
+        }
+        whole
     }
 
     fn field(column: &ArrayRef) -> Field {
@@ -111,14 +85,26 @@ mod tests {
     #[test]
     fn texts_of_few_values_become_a_dictionary() {
         // Of lengths around a word's, which differ in the middle alone.
-        let all = ["", "a", "b", "abcdefgh", "abcdefghi", "abcdefgh-x-abcdefgh", "abcdefgh-y-abcdefgh"];
-        let column = texts((0..5_000).map(|row| (row % 8 < 7).then(|| all[row % 8].to_owned())));
+        let all = [
+            "",
+            "a",
+            "ab",
+            "abc",
+            "acc",
+            "abcde",
+            "abcdefgh",
+            "abcdefghi",
+            "abcdefgh-x-abcdefgh",
+            "abcdefgh-y-abcdefgh",
+        ];
+        let column = texts((0..5_000).map(|row| (row % 11 < 10).then(|| all[row % 11].to_owned())));
         let made = encode(&column).unwrap();
         assert_eq!(Some(made.data_type().clone()), encoded_type(&field(&column)));
         let made = made.as_dictionary::<UInt8Type>();
         assert_eq!(made.values().len(), all.len());
         let shown: Vec<Option<&str>> = made.downcast_dict::<StringArray>().unwrap().into_iter().collect();
         assert_eq!(shown, column.as_string::<i32>().iter().collect::<Vec<_>>());
+        assert_eq!(encode(&texts([None, None])).unwrap().null_count(), 2);
     }
 
     #[test]
@@ -126,7 +112,7 @@ mod tests {
         let column = texts([Some("{}".to_owned())]);
         let field = field(&column)
             .with_metadata(HashMap::from([("ARROW:extension:name".to_owned(), "arrow.json".to_owned())]));
-        assert!(encoded(&field, &column).is_none());
+        assert!(encoded(&field, &[column]).is_none());
     }
 
     #[test]

@@ -6,15 +6,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::{self, Builder};
 
-use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{ArrowError, SchemaRef};
-use arrow_select::concat::concat_batches;
 use longshore_core::memory::spawn_scoped;
 use longshore_core::{Error, Result};
+use longshore_parts::Parts;
 
 use crate::chunk::{self, ChunkFile, encoded_name, field_id};
-use crate::encoding::{SMALLEST, encoded_batch};
+use crate::encoding::{SMALLEST, encoded_columns};
 use crate::statistics::ColumnStatistics;
 
 /// The bytes of a full chunk: few enough to hold and to copy, enough that a table of many gigabytes has few of them.
@@ -48,7 +47,7 @@ impl Loader {
     pub(crate) fn push(&mut self, batch: &RecordBatch, new_files: &mut Vec<String>) -> Result<()> {
         let mut batch = batch.clone();
         while batch.num_rows() > 0 {
-            let (rows, bytes) = (batch.num_rows(), size(&batch));
+            let (rows, bytes) = (batch.num_rows(), size(batch.columns()));
             let most = self.rows_left(rows, bytes);
             if most == 0 {
                 self.flush(new_files)?;
@@ -77,10 +76,13 @@ impl Loader {
     fn flush(&mut self, new_files: &mut Vec<String>) -> Result<()> {
         let batches = mem::take(&mut self.batches);
         (self.rows, self.bytes) = (0, 0);
-        for batch in together(&self.schema, batches)? {
+        if batches.is_empty() {
+            return Ok(());
+        }
+        for rows in together(&self.schema, &batches)? {
             let name = format!("{:032x}.arrow", unique()?);
             new_files.extend([encoded_name(&name), name.clone()]);
-            self.files.push(Arc::new(write(&self.directory, name, &batch)?));
+            self.files.push(Arc::new(write(&self.directory, name, &rows)?));
         }
         Ok(())
     }
@@ -93,58 +95,46 @@ impl Loader {
 }
 
 /// Writes the file of a chunk, and meanwhile that of its encoded columns.
-fn write(directory: &Path, name: String, batch: &RecordBatch) -> Result<ChunkFile> {
-    let rows = u32::try_from(batch.num_rows()).map_err(|_| Error::internal("a chunk of too many rows"))?;
+fn write(directory: &Path, name: String, rows: &Parts) -> Result<ChunkFile> {
+    let count = u32::try_from(rows.rows()).map_err(|_| Error::internal("a chunk of too many rows"))?;
     let ((bytes, checksum), statistics, encoded) = thread::scope(|scope| {
         let aside = spawn_scoped(Builder::new().name("longshore-encode".into()), scope, || {
             // Fewer rows are encoded in no time, whenever they are read.
-            let encoded = if size(batch) < SMALLEST { None } else { encoded_batch(batch) };
+            let encoded =
+                if size(rows.columns.iter().flatten()) < SMALLEST { None } else { encoded_columns(rows) };
             let path = directory.join(encoded_name(&name));
-            (described(batch, encoded.as_ref()), encoded.map(|batch| chunk::write(&path, &batch)).transpose())
+            (described(rows, encoded.as_ref()), encoded.map(|rows| chunk::write(&path, &rows)).transpose())
         })?;
-        let written = chunk::write(&directory.join(&name), batch)?;
+        let written = chunk::write(&directory.join(&name), rows)?;
         let (statistics, encoded) =
             aside.join().map_err(|_| Error::internal("a column cannot be described"))?;
         Ok::<_, Error>((written, statistics, encoded?))
     })?;
-    Ok(ChunkFile::new(name, rows, bytes, checksum, statistics?).with_encoded(encoded))
+    Ok(ChunkFile::new(name, count, bytes, checksum, statistics?).with_encoded(encoded))
 }
 
 /// The facts of each column's values, by its field's number: they are soonest looked at where they are encoded.
-fn described(batch: &RecordBatch, encoded: Option<&RecordBatch>) -> Result<String> {
-    let mut columns: BTreeMap<i32, &ArrayRef> = BTreeMap::new();
-    for batch in [Some(batch), encoded].into_iter().flatten() {
-        let fields = batch.schema_ref().fields().iter().zip(batch.columns());
-        columns.extend(fields.filter_map(|(field, column)| Some((field_id(field)?, column))));
+fn described(rows: &Parts, encoded: Option<&Parts>) -> Result<String> {
+    let mut columns: BTreeMap<i32, &[ArrayRef]> = BTreeMap::new();
+    for rows in [Some(rows), encoded].into_iter().flatten() {
+        let fields = rows.schema.fields().iter().zip(&rows.columns);
+        columns.extend(fields.filter_map(|(field, parts)| Some((field_id(field)?, parts.as_slice()))));
     }
     let known: BTreeMap<i32, _> =
-        columns.into_iter().map(|(id, column)| (id, ColumnStatistics::of(column))).collect();
+        columns.into_iter().map(|(id, parts)| (id, ColumnStatistics::of_parts(parts))).collect();
     serde_json::to_string(&known).map_err(|error| Error::internal(error.to_string()))
 }
 
-/// One batch of all rows; each as it is where their dictionaries have too many values together.
-pub(crate) fn together(schema: &SchemaRef, batches: Vec<RecordBatch>) -> Result<Vec<RecordBatch>> {
-    let failed = |error: ArrowError| Error::internal(format!("a chunk of the store: {error}"));
-    // With the fields' numbers.
-    let named = |batch: RecordBatch| {
-        RecordBatch::try_new(schema.clone(), batch.columns().iter().map(gathered).collect()).map_err(failed)
-    };
-    if batches.len() > 1 {
-        match concat_batches(schema, &batches) {
-            Ok(batch) => return Ok(vec![named(batch)?]),
-            Err(ArrowError::DictionaryKeyOverflowError | ArrowError::OffsetOverflowError(_)) => {}
-            Err(error) => return Err(failed(error)),
+/// The rows of one file; those of each batch where their dictionaries or texts are too many together.
+fn together(schema: &SchemaRef, batches: &[RecordBatch]) -> Result<Vec<Parts>> {
+    let one = |batches: &[RecordBatch]| Parts::of(schema.clone(), batches);
+    let all = match one(batches) {
+        Err(ArrowError::DictionaryKeyOverflowError | ArrowError::OffsetOverflowError(_)) => {
+            batches.chunks(1).map(one).collect()
         }
-    }
-    batches.into_iter().map(named).collect()
-}
-
-/// A column of views with the texts that it shows, and no others of its batch.
-fn gathered(column: &ArrayRef) -> ArrayRef {
-    if let Some(views) = column.as_string_view_opt() {
-        return Arc::new(views.gc());
-    }
-    column.as_binary_view_opt().map_or_else(|| column.clone(), |views| Arc::new(views.gc()))
+        all => all.map(|rows| vec![rows]),
+    };
+    all.map_err(|error| Error::internal(format!("a chunk of the store: {error}")))
 }
 
 /// A number that nothing else has.
@@ -154,9 +144,9 @@ pub(crate) fn unique() -> Result<u128> {
     Ok(u128::from_ne_bytes(bytes))
 }
 
-/// The bytes that the rows of a batch take.
-pub(crate) fn size(batch: &RecordBatch) -> usize {
-    let sizes = batch.columns().iter().map(|column| {
+/// The bytes that the rows of columns take.
+pub(crate) fn size<'a>(columns: impl IntoIterator<Item = &'a ArrayRef>) -> usize {
+    let sizes = columns.into_iter().map(|column| {
         let data = column.to_data();
         // A type without a count of its own is taken as it lies in memory.
         data.get_slice_memory_size().unwrap_or_else(|_| column.get_array_memory_size())

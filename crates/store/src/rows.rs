@@ -5,15 +5,15 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, RecordBatch, UInt32Array, UInt64Array};
-use arrow_schema::SchemaRef;
-use arrow_select::concat::concat;
+use arrow_schema::{ArrowError, SchemaRef};
+use arrow_select::concat::{concat, concat_batches};
 use arrow_select::take::take_record_batch;
 use longshore_core::{Error, Kind, Place, Result};
 
 use crate::catalogue::fold;
 use crate::chunk::{Chunk, ChunkFile, Mapped, field_id};
 use crate::key::Keys;
-use crate::loader::{FULL, Loader, size, together};
+use crate::loader::{FULL, Loader, size};
 use crate::statistics::overlap;
 use crate::table::{Table, Wanted};
 use crate::transaction::{Operation, Transaction, internal};
@@ -83,7 +83,7 @@ impl Transaction {
                 waiting.push(columns.of_batch(&batch, count)?);
                 count += batch.num_rows() as u64;
             }
-            if is_last || waiting.iter().map(size).sum::<usize>() > FULL {
+            if is_last || waiting.iter().map(|batch| size(batch.columns())).sum::<usize>() > FULL {
                 for batch in together(&table.schema, std::mem::take(&mut waiting))? {
                     self.put(&mut table, &batch)?;
                 }
@@ -466,6 +466,15 @@ pub(crate) fn null(column: &str, row: u64, message: &str) -> Error {
         row: Some(row),
         native_type: None,
     })
+}
+
+/// One batch of all rows; each as it is where their dictionaries or texts are too many together.
+fn together(schema: &SchemaRef, batches: Vec<RecordBatch>) -> Result<Vec<RecordBatch>> {
+    match concat_batches(schema, &batches) {
+        Ok(batch) => Ok(vec![batch]),
+        Err(ArrowError::DictionaryKeyOverflowError | ArrowError::OffsetOverflowError(_)) => Ok(batches),
+        Err(error) => Err(internal(error)),
+    }
 }
 
 fn key_columns(table: &Table, batch: &RecordBatch) -> Result<Vec<ArrayRef>> {
