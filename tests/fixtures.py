@@ -196,13 +196,22 @@ def harbour(postgres: Endpoint) -> Iterator[str]:
     postgres.psql(f"DROP SCHEMA {name} CASCADE")
 
 
+@pytest.fixture(scope="session")
+def guide(postgres: Endpoint) -> Iterator[str]:
+    """Give the URL of a database of the shared PostgreSQL for the documentation: its tables have names of tests' too."""
+    name = f"guide_{os.getpid()}"
+    postgres.psql(f"CREATE DATABASE {name}")
+    yield postgres.url(database=name)
+    postgres.psql(f"DROP DATABASE {name} WITH (FORCE)")
+
+
 @pytest.fixture(autouse=True)
 def _names_in_doctests(request: pytest.FixtureRequest) -> None:
-    """Give doctests `url`: the shared PostgreSQL's, on the page of another source that one's."""
+    """Give doctests `url`: one of PostgreSQL, on the page of another source that one's."""
     if isinstance(request.node, pytest.DoctestItem):
         page = request.node.path.name
         own = {"clickhouse.md": "clickhouse", "flight.md": "go_flight", "trino.md": "trino"}.get(page)
-        url = request.getfixturevalue(own).url() if own else request.getfixturevalue("url")
+        url = request.getfixturevalue(own).url() if own else request.getfixturevalue("guide")
         names = request.getfixturevalue("doctest_namespace")
         names["url"] = url
         if page == "odbc.md":
