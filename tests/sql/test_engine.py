@@ -16,7 +16,9 @@ import pyarrow as pa
 import pytest
 
 import longshore
+from longshore.duckdb.instance import Instance
 from longshore.duckdb.waiting import run_on_thread, running_tasks
+from longshore.options import Options
 from tests.sql.interrupting import remaining
 from tests.sql.rows import rows
 
@@ -82,6 +84,24 @@ def test_what_is_explained_is_gone_in_the_next_call(query: str, *, explain: bool
     assert longshore.sql(query, explain=explain) is not None  # type: ignore[call-overload]
     with pytest.raises(longshore.ProgrammingError, match="explained"):
         rows("FROM explained")
+
+
+def test_the_memory_limit_follows_what_the_system_has_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    instance = Instance(Options())
+
+    def limited(left: int) -> str:
+        monkeypatch.setattr("longshore._core.memory_left", lambda: left)
+        instance.limit_memory(Options())
+        with contextlib.closing(instance.connection()) as connection:
+            return str(connection.execute("SELECT current_setting('memory_limit')").fetchone()[0])
+
+    plenty = limited(1 << 50)
+    assert limited(1000 << 20) == "800.0 MiB"
+    # A fiftieth more or less is not worth a statement.
+    assert limited(980 << 20) == limited(1020 << 20) == "800.0 MiB"
+    assert limited(900 << 20) == "720.0 MiB"
+    assert limited(1 << 50) == plenty
+    instance.close()
 
 
 def test_a_result_larger_than_the_memory_limit_spills_and_leaves_nothing() -> None:

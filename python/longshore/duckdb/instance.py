@@ -86,21 +86,21 @@ class Instance:
         with contextlib.suppress(engine().Error):
             self._root.execute("SET GLOBAL disabled_optimizers = 'outer_join_simplification'")
         self._default_limit = _shown_bytes(self._value("current_setting('memory_limit')"))
-        self._is_limited = False
+        self._limit = self._default_limit
         self.limit_memory(options)
 
     def limit_memory(self, options: Options) -> None:
         """Lower its memory limit to what the system has left, where that is less than its default."""
         free = _core.memory_left() if options.memory_limit == "auto" else None
-        share = self._default_limit if free is None else free * 4 // 5
+        share = self._default_limit if free is None else min(free * 4 // 5, self._default_limit)
+        # What comes and goes on every system is not worth two statements.
+        if abs(share - self._limit) * 20 <= self._limit:
+            return
         with contextlib.suppress(engine().Error):
-            if share < self._default_limit:
-                used = self._value("sum(memory_usage_bytes)::BIGINT FROM duckdb_memory()")
-                self._root.execute(f"SET GLOBAL memory_limit = '{min(used + share, self._default_limit)}B'")
-                self._is_limited = True
-            elif self._is_limited:
-                self._root.execute("RESET GLOBAL memory_limit")
-                self._is_limited = False
+            used = self._value("sum(memory_usage_bytes)::BIGINT FROM duckdb_memory()")
+            limit = min(used + share, self._default_limit)
+            self._root.execute(f"SET GLOBAL memory_limit = '{limit}B'")
+            self._limit = limit
 
     def _value(self, expression: str) -> Any:
         return self._root.execute(f"SELECT {expression}").fetchall()[0][0]
