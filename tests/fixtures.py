@@ -1,5 +1,6 @@
 """The servers, as fixtures. One that is missing skips its tests, save in CI, where it fails them."""
 
+import atexit
 import contextlib
 import gc
 import os
@@ -84,6 +85,8 @@ def postgres() -> Iterator[Endpoint]:
     """Give the PostgreSQL that all tests share: do not stop it, and leave no table behind."""
     with require(postgresql) as server:
         yield server
+        left = server.psql("SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace")
+        assert not left.split(), f"tests left these behind: {left.split()}"
 
 
 @pytest.fixture(scope="module")
@@ -119,11 +122,8 @@ def pytest_collection_finish() -> None:
     """Leave what was imported and collected to no further collection of garbage."""
     gc.freeze()
     gc.enable()
-
-
-def pytest_sessionfinish() -> None:
-    """Give it back: libraries look at their exit for what is left."""
-    gc.unfreeze()
+    # Libraries look at their exit for what is left; pytest looks before it, five times.
+    atexit.register(gc.unfreeze)
 
 
 def _since(item: pytest.Item) -> int:
@@ -198,7 +198,7 @@ def harbour(postgres: Endpoint) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def guide(postgres: Endpoint) -> Iterator[str]:
-    """Give the URL of a database of the shared PostgreSQL for the documentation: its tables have names of tests' too."""
+    """Give the URL of a database for the documentation, whose tables are called as those of tests are."""
     name = f"guide_{os.getpid()}"
     postgres.psql(f"CREATE DATABASE {name}")
     yield postgres.url(database=name)

@@ -155,18 +155,18 @@ def test_a_connection_attempt_can_be_cancelled(postgres: Any) -> None:
         asyncio.run(cancel())
 
 
-def test_context_variables_reach_the_data(url: str) -> None:
-    harbour = contextvars.ContextVar[str]("harbour")
+def test_context_variables_reach_the_data(url: str, harbour: str) -> None:
+    city = contextvars.ContextVar[str]("city")
 
     def frames() -> Iterator[pl.DataFrame]:
-        yield pl.DataFrame({"n": [harbour.get()]})
+        yield pl.DataFrame({"n": [city.get()]})
 
     async def write() -> None:
-        harbour.set("Riga")
-        await longshore.write_sql_async(frames(), "async_context", url, if_exists="replace")
+        city.set("Riga")
+        await longshore.write_sql_async(frames(), f"{harbour}.boats", url)
 
     asyncio.run(write())
-    found = longshore.read_sql("SELECT n FROM async_context", url, return_type="polars")
+    found = longshore.read_sql(f"SELECT n FROM {harbour}.boats", url, return_type="polars")
     assert found["n"].to_list() == ["Riga"]
 
 

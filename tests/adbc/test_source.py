@@ -66,15 +66,16 @@ BOATS = pa.table({"id": [1, 2], "name": ["Ada", None]})
 
 
 @pytest.fixture(params=["postgresql", "sqlite", "duckdb"])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """Give the URL of an empty database by each driver in turn."""
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """Give the URL of a database without boats by each driver in turn."""
     if request.param == "duckdb":
-        return f"adbc:driver=adbc_driver_duckdb;path={tmp_path / 'harbour.duckdb'}"
-    if request.param == "sqlite":
-        return f"adbc:driver=adbc_driver_sqlite;uri={tmp_path / 'harbour.db'}"
-    server = request.getfixturevalue("postgres")
-    server.psql("DROP TABLE IF EXISTS adbc_boats")
-    return f"adbc:driver=adbc_driver_postgresql;uri={{{server.url()}}}"
+        yield f"adbc:driver=adbc_driver_duckdb;path={tmp_path / 'harbour.duckdb'}"
+    elif request.param == "sqlite":
+        yield f"adbc:driver=adbc_driver_sqlite;uri={tmp_path / 'harbour.db'}"
+    else:
+        server = request.getfixturevalue("postgres")
+        yield f"adbc:driver=adbc_driver_postgresql;uri={{{server.url()}}}"
+        server.psql("DROP TABLE IF EXISTS adbc_boats")
 
 
 def rows(conn: Any, query: str = "SELECT id, name FROM adbc_boats ORDER BY id", **arguments: Any) -> Any:
@@ -327,7 +328,7 @@ def server(request: pytest.FixtureRequest) -> Iterator[str]:
     postgres = request.getfixturevalue("postgres")
     postgres.psql("CREATE TYPE adbc_span AS (since date, until timestamptz)")
     yield f"adbc:driver=adbc_driver_postgresql;uri={{{postgres.url()}}}"
-    postgres.psql("DROP TYPE adbc_span")
+    postgres.psql("DROP TABLE IF EXISTS adbc_boats; DROP TYPE adbc_span")
 
 
 @pytest.mark.parametrize(
@@ -379,7 +380,6 @@ def test_numerics_of_postgresql_are_decimals(server: str, value: str) -> None:
     if "::numeric(" in value:
         # The driver tells the scale of a table's column alone.
         with longshore.connect(server, autocommit=True) as connection:
-            connection.execute("DROP TABLE IF EXISTS adbc_boats")
             connection.execute(f"CREATE TABLE adbc_boats AS SELECT {value} AS x")
         query = "SELECT x FROM adbc_boats"
     else:

@@ -220,18 +220,22 @@ def test_importing_longshore_imports_no_driver() -> None:
 
 @pytest.mark.once
 def test_a_write_that_has_begun_too_late_is_undone(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    cancelled, undone = threading.Event(), threading.Event()
+    begun, cancelled, undone = threading.Event(), threading.Event(), threading.Event()
 
     class Loader:
         def abort(self) -> None:
             undone.set()
 
     def load(_session: object, **_load: object) -> Loader:
+        begun.set()
         assert cancelled.wait(10)
         return Loader()
 
     monkeypatch.setattr("longshore.sources.duckdb.Session.load", load)
     monkeypatch.setattr("longshore.sources.duckdb.Session.cancel", lambda _session: cancelled.set())
-    with pytest.raises(longshore.TimeoutError):
-        longshore.write_sql(pa.table({"n": [1]}), "t", url, timeout=0.1)
+    timeout = 0.1
+    while not begun.is_set():
+        with pytest.raises(longshore.TimeoutError):
+            longshore.write_sql(pa.table({"n": [1]}), "t", url, timeout=timeout)
+        timeout *= 2
     assert undone.wait(10)
