@@ -9,7 +9,8 @@ use longshore_core::{
     Batches, Error, Failed, Finaliser, Kind, NATIVE_TYPE, ReadAhead, ReadOptions, Result, Session,
     Transaction, Uuids,
 };
-use longshore_duckdb::{ColumnStream, EngineBatches, ValueOptions, stream_error};
+use longshore_duckdb::{EngineBatches, ValueOptions, stream_error};
+use longshore_interpreter::ColumnStream;
 use longshore_interpreter::capsule::stream_in;
 use longshore_retype::Policy;
 use pyo3::prelude::*;

@@ -7,11 +7,9 @@ mod clickhouse;
 mod datetime;
 mod error;
 mod result;
-mod stream;
 mod text;
 pub mod texts;
 mod types;
 
 pub use error::{error_of, stream_error};
 pub use result::{EngineBatches, Exact, ValueOptions};
-pub use stream::ColumnStream;

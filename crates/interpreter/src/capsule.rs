@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use arrow_array::ffi::{FFI_ArrowArray, from_ffi_and_data_type};
-use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
+use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{Array as _, ArrayRef, RecordBatch, RecordBatchIterator, RecordBatchReader, StructArray};
 use arrow_schema::ffi::FFI_ArrowSchema;
 use arrow_schema::{ArrowError, DataType, FieldRef, SchemaRef};
@@ -14,6 +14,7 @@ use pyo3::types::{PyCapsule, PyTuple};
 
 use crate::exception::{raise, wrap};
 use crate::lock::attached;
+use crate::stream::ColumnStream;
 
 /// The texts before a producer's own message, and, where pyarrow is the producer, before an exception's text and before
 /// its traceback.
@@ -203,6 +204,7 @@ fn failed(error: ArrowError) -> Error {
             Ok(own) => *own,
             Err(other) => stopped(&other.to_string()),
         },
+        ArrowError::CDataInterface(reason) => stopped(&reason),
         other => stopped(&other.to_string()),
     }
 }
@@ -257,11 +259,13 @@ pub fn frame(object: &Bound<'_, PyAny>) -> PyResult<CoreFrame> {
 }
 
 /// The batches of one frame.
+#[allow(unsafe_code)]
 pub fn reader(frame: &Bound<'_, PyAny>) -> PyResult<Reader> {
     if frame.hasattr("__arrow_c_stream__")? {
         let capsule = frame.call_method0("__arrow_c_stream__")?;
         let stream = stream_in(capsule.cast::<PyCapsule>()?)?;
-        return Ok(Box::new(RecordBatchStreamReader::try_new(stream).map_err(invalid)?));
+        // SAFETY: an object that hands out such a capsule keeps to the interface.
+        return Ok(Box::new(unsafe { ColumnStream::new(stream) }.map_err(invalid)?));
     }
     let capsules = frame.call_method0("__arrow_c_array__")?;
     let (schema, array) =

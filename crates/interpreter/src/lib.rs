@@ -5,7 +5,9 @@ pub mod capsule;
 mod exception;
 mod lock;
 mod params;
+mod stream;
 
 pub use exception::{error_of, raise, wrap};
 pub use lock::{attached, released, unlocked};
 pub use params::python_params;
+pub use stream::ColumnStream;

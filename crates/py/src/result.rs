@@ -9,7 +9,8 @@ use longshore_core::{
     Batches, Deadline, Decimals, Error, Kind, Process, Progress, ReadAhead, Result, Session, Uuids, Warnings,
     locked,
 };
-use longshore_duckdb::{ColumnStream, EngineBatches, ValueOptions, stream_error};
+use longshore_duckdb::{EngineBatches, ValueOptions, stream_error};
+use longshore_interpreter::ColumnStream;
 use longshore_interpreter::capsule::stream_in;
 use longshore_retype::{double_batch, double_schema, integer_schema, polars_refusal};
 use pyo3::prelude::*;
