@@ -24,7 +24,7 @@ import pyarrow as pa
 from oracledb import errors
 
 from tests.oracle.dictionary import VIEWS
-from tests.oracle.fake import Info, error
+from tests.oracle.fake import Info, Lob, Variable, error
 
 #: The parts that stay as they are: texts and timestamps, names in quotes, comments.
 _FIXED = re.compile(r"(?:TIMESTAMP )?'(?:[^']|'')*'|\"[^\"]*\"|--[^\n]*|/\*.*?\*/", re.DOTALL)
@@ -196,7 +196,7 @@ class Connection:
         self.text = statement
         try:
             with answering():
-                found = self.planned(statement, parameters)
+                found = self.planned(statement, taken(parameters, {}))
                 infos = described(found)
                 schema = pa.schema(
                     [(info.name, _sent(info, kind)) for info, kind in zip(infos, found.types, strict=True)]
@@ -341,14 +341,21 @@ class Cursor:
         keys: Any = named or range(len(sizes))
         self._sizes = dict(zip(keys, named.values() if named else sizes, strict=True))
 
-    def execute(self, statement: str, parameters: Any = None) -> None:
+    def var(self, kind: Any, arraysize: int = 1) -> Variable:
+        """Return a variable."""
+        return Variable(kind, arraysize)
+
+    def execute(
+        self, statement: str, parameters: Any = None, *, fetch_lobs: bool = False, fetch_decimals: bool = False
+    ) -> None:
         """Run a statement."""
+        assert fetch_lobs == fetch_decimals
         if self.connection.control(statement):
             return
         if "GET_SYSTEM_CHANGE_NUMBER" in statement:
             self._rows = iter([(self.connection.engine.snapshot(),)])
             return
-        params = self._taken(parameters)
+        params = taken(parameters, self._sizes)
         if _QUERY.match(statement):
             self.connection.text = statement
             try:
@@ -368,24 +375,22 @@ class Cursor:
         if hasattr(rows, "__arrow_c_stream__"):
             changes = [Change(statement, rows=pa.table(rows))]
         elif statement.startswith("INSERT "):
-            changes = [Change(statement, rows=together([*map(self._taken, rows)]))]
+            changes = [Change(statement, rows=together([taken(each, self._sizes) for each in rows]))]
         else:
-            changes = [Change(statement, self._taken(each)) for each in rows]
+            changes = [Change(statement, taken(each, self._sizes)) for each in rows]
         self.rowcount = sum(map(self.connection.change, changes))
-
-    def _taken(self, params: Any) -> Any:
-        """Return parameters as the driver sends them."""
-        if isinstance(params, dict):
-            return {name: _taken(value, self._sizes.get(name)) for name, value in params.items()}
-        return [_taken(value, self._sizes.get(at)) for at, value in enumerate(params or ())]
 
     def _read(self, reader: pa.RecordBatchReader) -> Iterator[tuple[Any, ...]]:
         try:
             with answering():
                 for batch in reader:
-                    yield from zip(*(values.to_pylist() for values in batch.columns), strict=True)
+                    yield from zip(*map(_fetched, batch.schema.names, batch.columns), strict=True)
         finally:
             self.connection.text = ""
+
+    def fetchone(self) -> tuple[Any, ...] | None:
+        """Return a row."""
+        return next(self._rows, None)
 
     def fetchmany(self, count: int) -> list[tuple[Any, ...]]:
         """Return rows."""
@@ -399,6 +404,12 @@ class Cursor:
         """Close it."""
         self.connection.text = ""
         self.description, self._rows = None, iter(())
+
+
+def _fetched(name: str, values: pa.Array) -> list[Any]:
+    """Return a column's values, which may be locators."""
+    is_lob = name.startswith("longshore_lob_")
+    return [Lob(value) if is_lob and value else value for value in values.to_pylist()]
 
 
 @contextlib.contextmanager
@@ -462,7 +473,16 @@ def bound(statement: str, params: Any) -> Any:
     return params or None
 
 
+def taken(params: Any, sizes: Any) -> Any:
+    """Return parameters as the driver sends them, of which some have been told their types."""
+    if isinstance(params, dict):
+        return {name: _taken(value, sizes.get(name)) for name, value in params.items()}
+    return [_taken(value, sizes.get(at)) for at, value in enumerate(params or ())]
+
+
 def _taken(value: Any, size: Any) -> Any:
+    if isinstance(value, Variable):
+        value, size = value.value, value.kind
     if not isinstance(value, _BOUND):
         raise _driver(errors.ERR_PYTHON_TYPE_NOT_SUPPORTED, typ=type(value))
     if isinstance(value, float) and size is None:

@@ -8,7 +8,7 @@ import datetime as dt
 import re
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
 
@@ -17,8 +17,10 @@ import pyarrow as pa
 
 _WRAPPED = re.compile(r"SELECT (?P<items>.*) FROM \(\n(?P<query>.*)\n\)", re.DOTALL)
 _ITEM = re.compile(r'(?P<sql>.+?) AS "(?P<name>[^"]+)"(?:, |$)', re.DOTALL)
-_LENGTH = re.compile(r'CAST\(DBMS_LOB\.GETLENGTH\("(.+)"\) AS NUMBER\(18,0\)\)')
+_LOB = re.compile(r'CASE WHEN DBMS_LOB\.GETLENGTH\("(.+)"\) (<=|>) 32768 THEN "\1" END')
 _TABLE = re.compile(r"SELECT \* FROM (.*)")
+#: The units of a LOB that comes whole.
+SHORT = 32_768
 
 
 @dataclass(frozen=True)
@@ -119,8 +121,8 @@ class Database:
     written: list[tuple[str, Any]] = field(default_factory=list)
     #: The error of a statement that holds the text.
     failures: dict[str, Exception] = field(default_factory=dict)
-    #: The lengths of LOBs of which the driver gives a part.
-    lengths: dict[Any, int] = field(default_factory=dict)
+    #: How many units the pieces of LOBs lack.
+    missing: int = 0
     #: The error of a batch after the first.
     later: Exception | None = None
     arguments: dict[str, Any] = field(default_factory=dict)
@@ -172,26 +174,23 @@ class Connection:
         if self.database.waits:
             assert self.database.cancelled.wait(30)
             raise error(1013, "user requested cancel of current operation")
-        found = _WRAPPED.fullmatch(statement)
-        infos, rows = self.database.queries[found["query"] if found else statement]
-        sqls = (
-            [item["sql"] for item in _ITEM.finditer(found["items"])] if found else [f'"{each.name}"' for each in infos]
-        )
+        infos, sqls, rows = self.asked(statement)
         for at in range(0, max(len(rows), 1), size):
             columns = list(zip(*rows[at : at + size], strict=True)) or [() for _ in infos]
-            arrays = [self._array(*each) for each in zip(sqls, infos, columns, strict=False)]
-            lengths = [_LENGTH.fullmatch(sql) for sql in sqls[len(infos) :]]
-            names = [each.name for each in infos]
-            arrays += [self._lengths(columns[names.index(each[1])]) for each in lengths if each]
-            yield pa.record_batch(arrays, names=[*names, *map(str, range(len(lengths)))])
+            arrays = [self.array(*each) for each in zip(sqls, infos, columns, strict=True)]
+            yield pa.record_batch(arrays, names=[each.name for each in infos])
             if self.database.later is not None:
                 raise self.database.later
 
-    def _lengths(self, values: tuple[Any, ...]) -> pa.Array:
-        told = [None if value is None else self.database.lengths.get(value, len(value)) for value in values]
-        return pa.array(told, pa.decimal128(18, 0))
+    def asked(self, statement: str) -> tuple[list[Info], list[str], list[tuple[Any, ...]]]:
+        """Return what a query, or the one within it, has: its columns, what is asked for of each, and its rows."""
+        found = _WRAPPED.fullmatch(statement)
+        infos, rows = self.database.queries[found["query"] if found else statement]
+        items = [*_ITEM.finditer(found["items"])] if found else []
+        return infos, [item["sql"] for item in items] or [f'"{each.name}"' for each in infos], rows
 
-    def _array(self, sql: str, info: Info, values: tuple[Any, ...]) -> pa.Array:
+    def array(self, sql: str, info: Info, values: tuple[Any, ...]) -> pa.Array:
+        """Return what the driver makes of an expression of a column."""
         if sql == f'"{info.name}"':
             return plain(info, list(values))
         for template, make, kind in EXPRESSIONS:
@@ -224,6 +223,8 @@ class Cursor:
         self.database = database
         self.description: list[Info] | None = None
         self.rowcount = 0
+        self.arraysize = self.prefetchrows = 100
+        self.outputtypehandler: Any = None
         self._rows: list[tuple[Any, ...]] = []
 
     def parse(self, statement: str) -> None:
@@ -234,11 +235,20 @@ class Cursor:
         """Note the types of parameters."""
         self.database.sizes.append(named or sizes)
 
-    def execute(self, statement: str, parameters: Any = None) -> None:
+    def var(self, kind: Any, arraysize: int = 1) -> "Variable":
+        """Return a variable."""
+        return Variable(kind, arraysize)
+
+    def execute(
+        self, statement: str, parameters: Any = None, *, fetch_lobs: bool = False, fetch_decimals: bool = False
+    ) -> None:
         """Run a statement."""
         self.database.run(statement)
         self.database.arguments["parameters"] = parameters
-        if statement in self.database.queries:
+        if fetch_lobs:
+            assert fetch_decimals
+            self._rows = self._with_lobs(statement)
+        elif statement in self.database.queries:
             self.description, self._rows = self.database.queries[statement]
         elif statement.startswith("CREATE TABLE "):
             self.database.tables[statement.split(" (", maxsplit=1)[0].removeprefix("CREATE TABLE ")] = created(
@@ -257,6 +267,39 @@ class Cursor:
         self.database.written.append((statement, written))
         self.rowcount = len(written)
 
+    def _with_lobs(self, statement: str) -> list[tuple[Any, ...]]:
+        """Return rows in which a LOB is a locator, unless a variable of another type is there for it."""
+        connection = Connection(self.database)
+        infos, sqls, rows = connection.asked(statement)
+        named = {f'"{each.name}"': at for at, each in enumerate(infos)}
+        columns = [*zip(*rows, strict=True)] or [() for _ in infos]
+        found: list[list[Any]] = []
+        for at, sql in enumerate(sqls):
+            lob = _LOB.fullmatch(sql)
+            place = at if lob is None else named[f'"{lob[1]}"']
+            info, values = infos[place], columns[place]
+            if lob is not None:
+                name = info.name if at == place else f"longshore_lob_{place}"
+                variable = self.outputtypehandler(self, replace(info, name=name))
+                assert (variable is None) == (lob[2] == ">")
+                short = [value is None or (len(value) <= SHORT) for value in values]
+                asked = [
+                    value if is_short == (lob[2] == "<=") else None
+                    for value, is_short in zip(values, short, strict=True)
+                ]
+                found.append(
+                    [Lob(value, self.database.missing) if variable is None and value else value for value in asked]
+                )
+            elif sql == f'"{info.name}"' and info.type_code == oracledb.DB_TYPE_NUMBER:
+                found.append([*values])
+            else:
+                found.append(connection.array(sql, info, values).to_pylist())
+        return [*zip(*found, strict=True)]
+
+    def fetchone(self) -> tuple[Any, ...] | None:
+        """Return a row."""
+        return next(iter(self.fetchmany(1)), None)
+
     def fetchmany(self, count: int) -> list[tuple[Any, ...]]:
         """Return rows."""
         rows, self._rows = self._rows[:count], self._rows[count:]
@@ -269,6 +312,39 @@ class Cursor:
     def close(self) -> None:
         """Close it."""
         self.description = None
+
+
+@dataclass
+class Variable:
+    """A variable of the driver's: the type of a column's values, or of a parameter."""
+
+    kind: Any
+    size: int
+    value: Any = None
+
+    def setvalue(self, at: int, value: Any) -> None:
+        """Keep the value."""
+        assert at == 0
+        self.value = value
+
+
+class Lob:
+    """A locator, whose places and sizes are in units of UTF-16, or in bytes."""
+
+    def __init__(self, value: Any, missing: int = 0) -> None:
+        """Keep the value; the pieces lack so many units."""
+        self.missing, self.is_text = missing, isinstance(value, str)
+        self.data = value.encode("utf-16-be") if self.is_text else value
+
+    def size(self) -> int:
+        """Return how many units there are."""
+        return len(self.data) // (1 + self.is_text)
+
+    def read(self, offset: int, amount: int) -> Any:
+        """Return a piece; half a character is an error, as in the driver's own code."""
+        unit = 1 + self.is_text
+        piece = self.data[(offset - 1) * unit : (offset - 1 + amount - self.missing) * unit]
+        return piece.decode("utf-16-be") if self.is_text else piece
 
 
 def created(statement: str) -> list[Info]:

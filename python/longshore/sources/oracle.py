@@ -192,7 +192,21 @@ class Session(DriverSession):
                 raise errors.NotSupportedError(_ZONE, hint=_ZONE)
         return (_END.sub("", statement) if _QUERY.match(statement) else statement), _with_bytes(params)
 
-    def _sized(self, sets: Sequence[Any]) -> Any:
+    def typed(self, params: Any) -> Any:
+        """Give parameters of which none is bound as another value where there is no cursor that is told their types."""
+
+        def one(value: Any) -> Any:
+            if (kind := _size([value])) is None:
+                return value
+            variable = self.connection.cursor().var(kind)
+            variable.setvalue(0, value)
+            return variable
+
+        if isinstance(params, dict):
+            return {name: one(value) for name, value in params.items()}
+        return [*map(one, params or ())]
+
+    def opened_for(self, *sets: Any) -> Any:
         """Open a cursor that binds the parameters of all these sets as they are."""
         cursor = self.opened()
         if sets and sets[0]:
@@ -204,7 +218,7 @@ class Session(DriverSession):
 
     def _run(self, statement: Any, params: Any) -> Any:
         self.has_settings = self.has_settings or _SETS.match(statement) is not None
-        cursor = self._sized([params])
+        cursor = self.opened_for(params)
         cursor.execute(statement, params or None)
         return cursor
 
@@ -214,7 +228,7 @@ class Session(DriverSession):
             return super().execute_many(query, sets)
         prepared = [self._checked(query, params) for params in sets]
         with self.running():
-            cursor = self._sized(sets)
+            cursor = self.opened_for(*sets)
             cursor.executemany(prepared[0][0], [params for _, params in prepared])
             count: int = cursor.rowcount
         return count

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from longshore.errors import DataError, NotSupportedError
+from longshore.sources import oracle_lobs
 from longshore.sources.arrow import UnrepresentableError
 
 if TYPE_CHECKING:
@@ -33,10 +34,6 @@ _MICROSECONDS = 6
 _NAMES = "give every column of the query a name of its own: AS name"
 _NUMBER = "TO_CHAR({}, 'TM9', 'NLS_NUMERIC_CHARACTERS=''.,''')"
 _TIME = "TO_CHAR({}, 'SYYYY-MM-DD HH24:MI:SS.FF9')"
-_LENGTH = "CAST(DBMS_LOB.GETLENGTH({}) AS NUMBER(18,0))"
-_IN_PIECES = "read it in pieces: DBMS_LOB.SUBSTR of it, or SUBSTR of a CLOB, in the query"
-#: The bytes of a LOB that the driver asks for: it does not look at whether there are more. A character has up to three.
-_MOST_BYTES = 2**31 - 1
 _UTC = "SYS_EXTRACT_UTC({})"
 _TIME_LENGTH, _SECONDS_LENGTH = 29, 19
 _INTERVAL = re.compile(r"([+-])(\d+) (\d+):(\d+):(\d+)(?:\.(\d+))?|([+-])(\d+)-(\d+)")
@@ -53,8 +50,7 @@ class Column:
     expression: str = "{}"
     convert: Convert | None = None
     is_long: bool = False
-    #: The most characters or bytes that the driver surely gives whole, of a LOB that may have more.
-    most: int | None = None
+    is_lob: bool = False
     #: More of the field's metadata.
     metadata: tuple[tuple[str, str], ...] = ()
 
@@ -66,7 +62,7 @@ class Column:
     def converted(self, values: pa.ChunkedArray, before: int) -> pa.ChunkedArray:
         """Give the driver's values as the field's; raises ``DataError`` for one that it cannot hold."""
         try:
-            values = values if self.convert is None else self.convert(values)
+            values = values if self.convert is None or pa.types.is_null(values.type) else self.convert(values)
             return values if values.type == self.kind else values.cast(self.kind)
         except UnrepresentableError as unfit:
             row = before + unfit.row
@@ -97,14 +93,9 @@ class Columns:
         """The schema of the result."""
         return pa.schema([each.field for each in self.columns])
 
-    @property
-    def _lobs(self) -> list[int]:
-        """The places of the columns whose lengths are asked for, too."""
-        return [at for at, each in enumerate(self.columns) if each.most is not None]
-
     def statement(self, query: str) -> str:
-        """Give the query, within another where a column does not come as it is, with the lengths of LOBs at its end."""
-        wrapped = next((each for each in self.columns if each.expression != "{}" or each.most is not None), None)
+        """Give the query, within another where a column does not come as it is; locators of LOBs are at its end."""
+        wrapped = next((each for each in self.columns if each.expression != "{}"), None)
         if wrapped is None:
             return query
         names = [each.name for each in self.columns]
@@ -115,39 +106,31 @@ class Columns:
             raise NotSupportedError(f"{message} all different", column=wrapped.name, hint=_NAMES)
         quoted = [f'"{name}"' for name in names]
         items = [f"{each.expression.format(name)} AS {name}" for each, name in zip(self.columns, quoted, strict=True)]
-        items += [f'{_LENGTH.format(quoted[at])} AS "longshore_length_{at}"' for at in self._lobs]
+        lobs = [at for at, each in enumerate(self.columns) if each.is_lob]
+        items += [f'{oracle_lobs.LONG.format(quoted[at])} AS "{oracle_lobs.LOCATOR}{at}"' for at in lobs]
         return f"SELECT {', '.join(items)} FROM (\n{query}\n)"  # noqa: S608  names in quotes, and the caller's query
 
     def read(self, query: str, params: Any, rows: int) -> pa.RecordBatchReader:
         """Run the query; its first rows are there."""
-        most = _ROWS_OF_LONG if any(each.is_long for each in self.columns) else _ROWS
-        batches = self.session.connection.fetch_df_batches(
-            self.statement(query), params or None, size=min(rows, most), fetch_decimals=True
-        )
-        first = next(batches, None)
-        return pa.RecordBatchReader.from_batches(self.schema, self._batches(first, batches))
-
-    def _refuse_long(self, table: pa.Table, before: int) -> None:
-        """Refuse a LOB of which the driver may have given a part alone."""
-        for place, at in enumerate(self._lobs, len(self.columns)):
-            column, lengths = self.columns[at], table.column(place)
-            row = pc.index(pc.greater(lengths.cast(pa.int64()), column.most), value=True).as_py()
-            if row >= 0:
-                unit = "bytes" if column.native == "blob" else "characters"
-                message = f"the value has {lengths[row].as_py()} {unit}, and the driver gives {column.most} for sure"
-                raise DataError(
-                    message, column=column.name, row=before + row, native_type=column.native, hint=_IN_PIECES
-                )
+        statement, session = self.statement(query), self.session
+        if any(each.is_lob for each in self.columns):
+            tables = oracle_lobs.read(session.opened_for(params), statement, params, self.columns, rows)
+        else:
+            most = _ROWS_OF_LONG if any(each.is_long for each in self.columns) else _ROWS
+            batches = session.connection.fetch_df_batches(
+                statement, session.typed(params) or None, size=min(rows, most), fetch_decimals=True
+            )
+            tables = ([*pa.table(batch).columns] for batch in batches)
+        first = next(tables, None)
+        return pa.RecordBatchReader.from_batches(self.schema, self._batches(first, tables))
 
     def _batches(self, first: Any, rest: Iterator[Any]) -> Iterator[pa.RecordBatch]:
         before, batch = 0, first
         try:
             with self.session.translating():
                 while batch is not None:
-                    table = pa.table(batch)
-                    self._refuse_long(table, before)
-                    arrays = [each.converted(table.column(at), before) for at, each in enumerate(self.columns)]
-                    before += len(table)
+                    arrays = [each.converted(batch[at], before) for at, each in enumerate(self.columns)]
+                    before += len(batch[0])
                     yield from pa.table(arrays, schema=self.schema).to_batches()
                     batch = next(rest, None)
         except Exception as error:
@@ -223,8 +206,8 @@ def _long(native: str, kind: pa.DataType, expression: str = "{}", extension: str
     return lambda info: Column(info.name, native, kind, expression, is_long=True, metadata=metadata)
 
 
-def _lob(native: str, kind: pa.DataType, most: int) -> Callable[[Any], Column]:
-    return lambda info: Column(info.name, native, kind, is_long=True, most=most)
+def _lob(native: str, kind: pa.DataType) -> Callable[[Any], Column]:
+    return lambda info: Column(info.name, native, kind, oracle_lobs.SHORT, is_lob=True)
 
 
 def _timestamp(suffix: str) -> Callable[[Any], Column]:
@@ -325,11 +308,11 @@ _TYPES: dict[Any, Callable[[Any], Column]] = {
     oracledb.DB_TYPE_NVARCHAR: _text("nvarchar2"),
     oracledb.DB_TYPE_NCHAR: _text("nchar"),
     oracledb.DB_TYPE_LONG: _long("long", pa.large_string()),
-    oracledb.DB_TYPE_CLOB: _lob("clob", pa.large_string(), _MOST_BYTES // 3),
-    oracledb.DB_TYPE_NCLOB: _lob("nclob", pa.large_string(), _MOST_BYTES // 3),
+    oracledb.DB_TYPE_CLOB: _lob("clob", pa.large_string()),
+    oracledb.DB_TYPE_NCLOB: _lob("nclob", pa.large_string()),
     oracledb.DB_TYPE_RAW: _raw,
     oracledb.DB_TYPE_LONG_RAW: _long("long raw", pa.large_binary()),
-    oracledb.DB_TYPE_BLOB: _lob("blob", pa.large_binary(), _MOST_BYTES),
+    oracledb.DB_TYPE_BLOB: _lob("blob", pa.large_binary()),
     oracledb.DB_TYPE_DATE: lambda info: Column(info.name, "date", pa.timestamp("us"), convert=_microseconds(None)),
     oracledb.DB_TYPE_TIMESTAMP: _timestamp(""),
     oracledb.DB_TYPE_TIMESTAMP_TZ: _timestamp(" with time zone"),
