@@ -161,6 +161,39 @@ def test_segments_of_the_spooling_protocol(server: Scripted, encoding: str) -> N
     assert "GET /ack" in server.asked
 
 
+def inline(encoding: str, packed: bytes, **metadata: Any) -> dict[str, Any]:
+    told = {"rowsCount": 1000, "segmentSize": len(packed), "uncompressedSize": len(ROWS)} | metadata
+    return {
+        "encoding": encoding,
+        "segments": [{"type": "inline", "data": base64.b64encode(packed).decode(), "metadata": told}],
+    }
+
+
+LYING = {
+    "fewer rows than told": inline("json", ROWS, rowsCount=1001),
+    "a row offset beyond what came": inline("json", ROWS, rowOffset=1001),
+    "a part of what was compressed": inline("json+zstd", PACKED["json+zstd"][:-9]),
+    "more bytes than told": inline("json+lz4", PACKED["json+lz4"], uncompressedSize=len(ROWS) - 1),
+    "fewer bytes than told": inline("json+lz4", PACKED["json+lz4"], uncompressedSize=len(ROWS) + 5000),
+    "fewer bytes than told, of zstd": inline("json+zstd", PACKED["json+zstd"], uncompressedSize=len(ROWS) + 5000),
+    "another codec": inline("json+gzip", ROWS),
+    "another format": inline("arrow+zstd", PACKED["json+zstd"]),
+}
+
+
+@pytest.mark.parametrize("data", LYING.values(), ids=LYING)
+def test_a_segment_that_is_not_what_is_told_is_an_error(server: Scripted, data: dict[str, Any]) -> None:
+    with pytest.raises(longshore.OperationalError):
+        read(server, page(server, data), page(server, last=True))
+
+
+def test_rows_before_their_columns_are_an_error(server: Scripted) -> None:
+    _, first = page(server, [[1]])
+    del first["columns"]
+    with pytest.raises(longshore.OperationalError, match="rows without columns"):
+        read(server, (200, first), page(server, [[2]], last=True))
+
+
 def test_a_stream_that_is_dropped_ends_its_query(server: Scripted) -> None:
     server.answers = [page(server, [[1]]), *[page(server, [[n] for n in range(20_000)])] * 200]
     url = f"trino://me@{server.place}/tpch"

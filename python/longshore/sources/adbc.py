@@ -133,7 +133,11 @@ class Session(DriverSession):
 
     def _result(self, statement: str, params: Any, _rows: int) -> Result | None:
         cursor = self._run(statement, params)
-        return (streamed(self, cursor), [], []) if cursor.description else None
+        if not cursor.description:
+            return None
+        # The errors of fetch_record_batch's have no status.
+        reader = cursor._results.reader  # noqa: SLF001
+        return streamed(self, reader.schema, reader), [], []
 
     def _schema(self, statement: str, _params: Any) -> Result:
         return self.opened().adbc_execute_schema(statement).empty_table(), [], []

@@ -1,31 +1,35 @@
 """pyarrow between drivers and the core: a driver's batches as a result, and frames in types that a driver keeps."""
 
 import bisect
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from longshore.errors import DataError, NotSupportedError, ProgrammingError
+from longshore.errors import DataError, Error, NotSupportedError, ProgrammingError
 from longshore.sources.dialects import Dialect
 from longshore.sources.session import DriverSession
 
 
-def streamed(session: DriverSession, cursor: Any) -> pa.RecordBatchReader:
-    """Give a cursor's rows; Arrow's interface hands on a text of an error alone, so the session keeps the driver's."""
-    # The errors of fetch_record_batch's have no status.
-    reader = cursor._results.reader  # noqa: SLF001
+def streamed(session: DriverSession, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> pa.RecordBatchReader:
+    """Give batches as a stream; Arrow's interface hands on a text of an error alone, so the session keeps the error."""
 
-    def batches() -> Iterator[pa.RecordBatch]:
+    def rows() -> Iterator[pa.RecordBatch]:
         try:
-            yield from reader
-        except session.failure as error:
-            session.error = session.translated(error)
+            with session.translating():
+                yield from batches
+        except Error as error:
+            session.error = error
             raise
 
-    return pa.RecordBatchReader.from_batches(reader.schema, batches())
+    return pa.RecordBatchReader.from_batches(schema, rows())
+
+
+def objects(batches: Iterable[pa.RecordBatch]) -> list[tuple[Any, ...]]:
+    """Give rows as objects."""
+    return [row for batch in batches for row in zip(*(each.to_pylist() for each in batch.columns), strict=True)]
 
 
 def bound_rows(cursor: Any, statement: str, sets: Sequence[Sequence[Any] | None]) -> pa.RecordBatch | None:

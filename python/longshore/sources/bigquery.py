@@ -21,6 +21,7 @@ from google.oauth2 import service_account
 from requests.exceptions import RequestException
 
 from longshore import errors
+from longshore.sources.arrow import streamed
 from longshore.sources.bigquery_types import schema_of, typed
 from longshore.sources.many import Insert, Kinds, Row
 from longshore.sources.session import DriverSession, Result
@@ -110,6 +111,7 @@ class Session(DriverSession):
 
     not_split = "the Storage Read API sends a result over several streams by itself"
     not_prepared = "BigQuery's client does not tell their types"
+    undoes_what_fails = True
     storage: Any = None
     #: The job that runs.
     job: Any = None
@@ -211,23 +213,18 @@ class Session(DriverSession):
         if not rows.schema:
             return None
         schema = schema_of(rows.schema)
-        return pa.RecordBatchReader.from_batches(schema, self._batches(rows, schema)), [], []
+        return streamed(self, schema, self._batches(rows, schema)), [], []
 
     def _batches(self, rows: Any, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         before = 0
-        try:
-            with self.translating(), contextlib.closing(rows.to_arrow_iterable(self.storage)) as batches:
-                for batch in batches:
-                    if self.is_stopped.is_set():
-                        raise errors.OperationalError("the read was cancelled")
-                    yield typed(batch, schema, before)
-                    before += batch.num_rows
-            if rows.total_rows is not None and before != rows.total_rows:
-                raise errors.OperationalError(f"{before} rows came of a result of {rows.total_rows}")
-        except errors.Error as error:
-            # Arrow's interface hands on a text alone.
-            self.error = error
-            raise
+        with contextlib.closing(rows.to_arrow_iterable(self.storage)) as batches:
+            for batch in batches:
+                if self.is_stopped.is_set():
+                    raise errors.OperationalError("the read was cancelled")
+                yield typed(batch, schema, before)
+                before += batch.num_rows
+        if rows.total_rows is not None and before != rows.total_rows:
+            raise errors.OperationalError(f"{before} rows came of a result of {rows.total_rows}")
 
     def _changed(self) -> int | None:
         return self.count
@@ -250,11 +247,6 @@ class Session(DriverSession):
         if has_changed:
             message = "BigQuery has kept what was changed: each statement is a transaction of its own"
             raise errors.NotSupportedError(message, hint=_SCRIPT)
-
-    def fail(self) -> errors.Error | None:
-        """Give the error of the rows; no statement before is undone."""
-        error, self.error = self.error, None
-        return error
 
     def _control(self, word: str, rest: str) -> None:
         del word, rest

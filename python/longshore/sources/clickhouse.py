@@ -1,18 +1,18 @@
 """ClickHouse, over its HTTP interface: ``clickhouse://user:password@host:port/database``."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import pyarrow as pa
 
 from longshore import errors
-from longshore.sources.arrow import ingested
+from longshore.sources.arrow import ingested, streamed
 from longshore.sources.clickhouse_http import Address, Answer, Connection, ServerError
 from longshore.sources.clickhouse_loading import UPSERT, ClickHouseLoader
 from longshore.sources.clickhouse_values import bound, column_type, declared, parted, quoted, staged
 from longshore.sources.dialects import CLICKHOUSE
-from longshore.sources.session import DriverSession, Result, hidden
+from longshore.sources.session import NOTHING, DriverSession, Result, hidden
 
 #: The settings that have each value arrive as it was, a NULL stay a NULL, and a query end with who asked for it.
 _SETTINGS = {
@@ -30,7 +30,6 @@ _BLANK = r"(?:\s|--[^\n]*+(?:\n|$)|/\*(?:[^*]|\*(?!/))*+\*/)*+"
 _QUERY = re.compile(rf"(?:{_BLANK}\()*{_BLANK}(?:SELECT|WITH|FROM)\b", re.IGNORECASE)
 _READING = re.compile(rf"{_BLANK}(?:SHOW|DESCRIBE|DESC|EXPLAIN|EXISTS|SET|USE|KILL)\b", re.IGNORECASE)
 _WRITING = re.compile(rf"{_BLANK}INSERT\b", re.IGNORECASE)
-_NOTHING = re.compile(rf"(?:{_BLANK};?)*+")
 _LABELS = re.compile(r"Enum(?:8|16)\(((?:'(?:[^'\\]|\\.)*' = -?\d+(?:, )?)+)\)")
 _LABEL = re.compile(r"'((?:[^'\\]|\\.)*)'")
 _SYNTAX = 62
@@ -89,14 +88,14 @@ class Session(DriverSession):
         return kind(text, hint=hint)
 
     def _prepared(self, query: str, params: Any) -> tuple[Any, Any]:
-        if _NOTHING.fullmatch(query):
+        if NOTHING.fullmatch(query):
             raise errors.ProgrammingError("the query holds no statement")
         if not self.is_loading and not _QUERY.match(query) and not _READING.match(query):
             self._check_transaction()
         return bound(query, params)
 
     def _statements(self, script: str) -> list[str]:
-        return [each for each in parted(script) if not _NOTHING.fullmatch(each)]
+        return [each for each in parted(script) if not NOTHING.fullmatch(each)]
 
     def _run(self, statement: str, params: Any) -> "Cursor":
         answer = self.connection.run(statement, params, streams=_QUERY.match(statement) is not None)
@@ -133,17 +132,9 @@ class Session(DriverSession):
             else list(rows.schema)
         )
         schema = pa.schema(fields)
-
-        def batches() -> Iterator[pa.RecordBatch]:
-            try:
-                for batch in rows:
-                    yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
-            except ServerError as error:
-                self.error = self.translated(error)
-                raise
-
+        batches = (pa.RecordBatch.from_arrays(batch.columns, schema=schema) for batch in rows)
         labels = [_LABEL.findall(found) for kind in native for found in _LABELS.findall(kind)]
-        return pa.RecordBatchReader.from_batches(schema, batches()), [], labels
+        return streamed(self, schema, batches), [], labels
 
     def _schema(self, statement: str, params: Any) -> Result | None:
         if not _QUERY.match(statement):

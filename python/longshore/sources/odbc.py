@@ -16,7 +16,7 @@ from longshore.odbc.manager import Connection, Description, OdbcError, Statement
 from longshore.odbc.mariadb import MARIADB, MariaDBLoader
 from longshore.odbc.parameters import bind, execute_all, rows_of
 from longshore.odbc.staging import as_sqlite, has_empty_bytes, postgresql_type, sqlite_new_types, sqlite_type
-from longshore.sources.arrow import ingested
+from longshore.sources.arrow import ingested, objects, streamed
 from longshore.sources.dialects import POSTGRESQL, SQLITE
 from longshore.sources.loading import TableLoader
 from longshore.sources.many import FEW, Row, runs
@@ -155,8 +155,7 @@ class Cursor(Statement):
 
     def fetchall(self) -> list[tuple[Any, ...]]:
         """Fetch all rows as objects."""
-        batches = self.rows(10_000).batches()
-        return [row for batch in batches for row in zip(*(each.to_pylist() for each in batch.columns), strict=True)]
+        return objects(self.rows(10_000).batches())
 
     def close(self) -> None:
         """End it."""
@@ -314,26 +313,20 @@ class Session(DriverSession):
 
     def _result(self, statement: str, params: Any, rows: int) -> Result | None:
         cursor = self._run(statement, params)
-        return self._streamed(cursor, cursor.rows(rows)) if cursor.description else None
+        if not cursor.description:
+            return None
+        found = cursor.rows(rows)
+        return streamed(self, found.schema, self._batches(cursor, found)), found.native, []
 
-    def _streamed(self, cursor: Cursor, rows: Rows) -> Result:
-        """Give rows as a stream; Arrow's interface hands on a text of an error alone, so the session keeps it."""
-
-        def batches() -> Iterator[pa.RecordBatch]:
-            try:
-                yield from rows.batches()
-            except OdbcError as error:
-                self.error = self.translated(error)
-                self._end_own_transaction()
-                raise
-            except errors.Error as error:
-                self.error = error
-                raise
-            finally:
-                # What the driver has open on the server for the rows goes at once.
-                cursor.close()
-
-        return pa.RecordBatchReader.from_batches(rows.schema, batches()), rows.native, []
+    def _batches(self, cursor: Cursor, rows: Rows) -> Iterator[pa.RecordBatch]:
+        try:
+            yield from rows.batches()
+        except OdbcError:
+            self._end_own_transaction()
+            raise
+        finally:
+            # What the driver has open on the server for the rows goes at once.
+            cursor.close()
 
     def _schema(self, statement: str, params: Any) -> Result | None:
         del params

@@ -110,6 +110,7 @@ class Session(DriverSession):
 
     failure = oracledb.Error
     new_table_commits = True
+    undoes_what_fails = True
     #: Whether it may have settings that another session would not have.
     has_settings = False
     not_prepared = "Oracle's driver does not tell their types"
@@ -157,11 +158,6 @@ class Session(DriverSession):
         from longshore.sources.oracle_loading import folded
 
         return super().quoted(*map(folded, names))
-
-    def fail(self) -> errors.Error | None:
-        """Give the error of the rows; Oracle undoes a statement that fails, and its transaction goes on."""
-        error, self.error = self.error, None
-        return error
 
     def _is_usable(self) -> bool:
         return True
@@ -240,9 +236,6 @@ class Session(DriverSession):
             return count
         with self.running():
             return self._count(self.cursor)
-
-    def _changed(self) -> int | None:
-        return None if self.cursor is None else self.cursor.rowcount
 
     def _result(self, statement: Any, params: Any, rows: int) -> Result | None:
         if not _QUERY.match(statement):

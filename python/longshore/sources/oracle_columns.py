@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from longshore.errors import DataError, NotSupportedError
 from longshore.sources import oracle_lobs
-from longshore.sources.arrow import UnrepresentableError
+from longshore.sources.arrow import UnrepresentableError, streamed
 
 if TYPE_CHECKING:
     from longshore.sources.oracle import Session
@@ -122,21 +122,15 @@ class Columns:
             )
             tables = ([*pa.table(batch).columns] for batch in batches)
         first = next(tables, None)
-        return pa.RecordBatchReader.from_batches(self.schema, self._batches(first, tables))
+        return streamed(session, self.schema, self._batches(first, tables))
 
-    def _batches(self, first: Any, rest: Iterator[Any]) -> Iterator[pa.RecordBatch]:
-        before, batch = 0, first
-        try:
-            with self.session.translating():
-                while batch is not None:
-                    arrays = [each.converted(batch[at], before) for at, each in enumerate(self.columns)]
-                    before += len(batch[0])
-                    yield from pa.table(arrays, schema=self.schema).to_batches()
-                    batch = next(rest, None)
-        except Exception as error:
-            # Arrow's interface hands on a text alone.
-            self.session.error = self.session.translated(error)
-            raise
+    def _batches(self, batch: Any, rest: Iterator[Any]) -> Iterator[pa.RecordBatch]:
+        before = 0
+        while batch is not None:
+            arrays = [each.converted(batch[at], before) for at, each in enumerate(self.columns)]
+            before += len(batch[0])
+            yield from pa.table(arrays, schema=self.schema).to_batches()
+            batch = next(rest, None)
 
 
 def column(info: Any) -> Column:

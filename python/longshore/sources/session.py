@@ -115,6 +115,8 @@ class DriverSession:
     owner: Any = None
     #: Whether a statement that is stopped undoes its transaction. Rows of it that are given up end it without that.
     undoes_what_is_stopped = False
+    #: Whether a statement that fails is undone alone, and its transaction goes on.
+    undoes_what_fails = False
     #: Whether a new table ends a transaction, so that none is begun for it.
     new_table_commits = False
     #: Why a read is not split.
@@ -344,8 +346,9 @@ class DriverSession:
         return rows
 
     def fail(self) -> errors.Error | None:
-        """Note that a statement has failed: its transaction can only be undone. Gives the error of its rows."""
-        self.transaction = "failed" if self.transaction == "open" else self.transaction
+        """Note that a statement has failed: most transactions can only be undone then. Gives the error of its rows."""
+        if self.transaction == "open" and not self.undoes_what_fails:
+            self.transaction = "failed"
         error, self.error = self.error, None
         return error
 

@@ -3,16 +3,15 @@
 import datetime as dt
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any, Literal
 from uuid import UUID
 
-import pyarrow as pa
-
 from longshore import errors
+from longshore.sources.arrow import objects, streamed
 from longshore.sources.dialects import TRINO, literal
-from longshore.sources.session import DriverSession, Result, hidden
+from longshore.sources.session import NOTHING, DriverSession, Result, hidden
 from longshore.sources.trino_http import Address, Connection, Statement, TrinoError
 from longshore.sources.trino_loading import UPSERT, TrinoLoader
 
@@ -42,7 +41,6 @@ _TOKEN = re.compile(
     r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|--[^\n]*|/\*[\s\S]*?\*/|(?<![\w:]):(?P<name>[A-Za-z_]\w*)|(?P<mark>[?;])"
 )
 _ALONE = "give the URL, or longshore.connect(..., autocommit=True)"
-_NOTHING = re.compile(r"(?:\s|;|--[^\n]*+(?:\n|$)|/\*(?:[^*]|\*(?!/))*+\*/)*+")
 _QUERY = re.compile(
     r"(?:\s|\(|--[^\n]*+(?:\n|$)|/\*(?:[^*]|\*(?!/))*+\*/)*+(?:SELECT|WITH|VALUES|TABLE)\b", re.IGNORECASE
 )
@@ -77,7 +75,7 @@ class Session(DriverSession):
         return kind(hidden(str(error), self.settings), sqlstate=sqlstate)
 
     def _prepared(self, query: str, params: Any) -> tuple[Any, Any]:
-        if _NOTHING.fullmatch(query):
+        if NOTHING.fullmatch(query):
             raise errors.ProgrammingError("the query holds no statement")
         return bound(query, params)
 
@@ -91,37 +89,20 @@ class Session(DriverSession):
         if running.schema is None or running.update_type is not None:
             running.finish()
             return None
-        return self._streamed(running), [], []
-
-    def _streamed(self, running: Statement) -> pa.RecordBatchReader:
-        def batches() -> Iterator[pa.RecordBatch]:
-            try:
-                yield from running.batches()
-            except TrinoError as error:
-                self.error = self.translated(error)
-                raise
-            except errors.Error as error:
-                self.error = error
-                raise
-
-        return pa.RecordBatchReader.from_batches(running.schema, batches())
+        return streamed(self, running.schema, running.batches()), [], []
 
     def _schema(self, statement: str, params: Any) -> Result | None:
         if not _QUERY.match(statement):
             return None
         # The server plans such a query, and reads nothing for it.
         running = self.connection.run(composed(f"SELECT * FROM (\n{statement}\n) LIMIT 0", params))
-        return self._streamed(running), [], []
-
-    def _changed(self) -> int | None:
-        cursor = self.cursor
-        return None if cursor is None or cursor.rowcount < 0 else cursor.rowcount
+        return streamed(self, running.schema, running.batches()), [], []
 
     def _statements(self, script: str) -> list[str]:
         ends = [found.start() for found in _TOKEN.finditer(script) if found[0] == ";"]
         starts = [0, *(end + 1 for end in ends)]
         parts = [script[start:end] for start, end in zip(starts, [*ends, len(script)], strict=True)]
-        return [each for each in parts if not _NOTHING.fullmatch(each)]
+        return [each for each in parts if not NOTHING.fullmatch(each)]
 
     def _begin(self) -> None:
         if not self.is_loading:
@@ -174,10 +155,7 @@ class Cursor:
 
     def fetchall(self) -> list[tuple[Any, ...]]:
         """Give all rows as objects."""
-        rows: list[tuple[Any, ...]] = []
-        for batch in self.statement.batches():
-            rows += zip(*(column.to_pylist() for column in batch.columns), strict=True)
-        return rows
+        return objects(self.statement.batches())
 
 
 def composed(statement: str, values: list[str]) -> str:

@@ -36,6 +36,8 @@ _SET = {
     "X-Trino-Started-Transaction-Id": "X-Trino-Transaction-Id",
 }
 _CUT = "the result is cut: the server has ended it before its last page"
+#: The encodings of the spooling protocol, and Arrow's names of their codecs.
+_CODECS = {"json": None, "json+zstd": "zstd", "json+lz4": "lz4_raw"}
 
 
 class TrinoError(Exception):
@@ -107,6 +109,7 @@ class Statement:
         self.update_count: int | None = None
         self._pages: TrinoPages | None = None
         self._waiting: list[pa.RecordBatch] = []
+        self._count = 0
         self._is_finished = False
         self._take(connection.request("POST", "/v1/statement", text.encode()))
         while self.next is not None and self.columns is None:
@@ -150,18 +153,30 @@ class Statement:
         if self.columns is None and answer.get("columns"):
             self.columns = answer["columns"]
             self._pages = TrinoPages(json.dumps(self.columns))
-        if data is not None and self._pages is not None:
+        if data is not None:
             start, end = data
             if body[start : start + 1] == b"{":
-                for segment in self._connection.segments(json.loads(body[start:end])):
-                    self._waiting.append(self._decoded(segment, 0, len(segment)))
-            else:
-                self._waiting.append(self._decoded(body, start, end))
+                for segment, told in self._connection.segments(json.loads(body[start:end])):
+                    self._check(self._decode(segment, 0, len(segment)), told)
+            elif self._pages is not None or body[start:end].strip() != b"[]":
+                self._decode(body, start, end)
         self._is_finished = self.next is None and answer.get("stats", {}).get("state") == "FINISHED"
 
-    def _decoded(self, body: bytes, start: int, end: int) -> pa.RecordBatch:
-        assert self._pages is not None  # noqa: S101  columns come before rows
-        return pa.record_batch(self._pages.decode(body, start, end))
+    def _decode(self, body: bytes, start: int, end: int) -> int:
+        """Keep the rows of a page; gives how many it has."""
+        if self._pages is None:
+            raise TrinoError("the server sends rows without columns")
+        batch = pa.record_batch(self._pages.decode(body, start, end))
+        self._waiting.append(batch)
+        self._count += batch.num_rows
+        return int(batch.num_rows)
+
+    def _check(self, rows: int, told: Mapping[str, Any]) -> None:
+        """Compare a segment's rows with what the server has told of them."""
+        first = self._count - rows
+        if (told.get("rowOffset", first), told.get("rowsCount", rows)) != (first, rows):
+            message = f"{told.get('rowsCount')} from {told.get('rowOffset')} on, of which {rows} came from {first} on"
+            raise TrinoError(f"the result is cut: the server tells of a segment's rows {message}")
 
 
 class Connection:
@@ -258,18 +273,19 @@ class Connection:
         for value in headers.get_all("X-Trino-Deallocated-Prepare", []):
             self.prepared.pop(unquote(value), None)
 
-    def segments(self, data: Mapping[str, Any]) -> Iterator[bytes]:
-        """Give the pages of the spooling protocol: of the answer itself, or of a store that it names."""
-        _, _, codec = data["encoding"].partition("+")
+    def segments(self, data: Mapping[str, Any]) -> Iterator[tuple[bytes, Mapping[str, Any]]]:
+        """Give the pages of the spooling protocol, of the answer itself or of a store, and what is told of each."""
+        if data["encoding"] not in _CODECS:
+            raise TrinoError(f"the result comes in the encoding {data['encoding']}, and not in one of {[*_CODECS]}")
+        codec = _CODECS[data["encoding"]]
         for segment in data["segments"]:
             if segment["type"] == "inline":
                 packed = base64.b64decode(segment["data"])
             else:
                 packed = self._fetched(segment["uri"], segment.get("headers") or {})
                 self._acknowledge(segment["ackUri"])
-            size = segment["metadata"].get("uncompressedSize")
-            name = {"zstd": "zstd", "lz4": "lz4_raw", "": None}[codec]
-            yield packed if size is None or name is None else pa.decompress(packed, size, codec=name, asbytes=True)
+            told = segment["metadata"]
+            yield packed if codec is None else _unpacked(packed, told.get("uncompressedSize"), codec), told
 
     def _fetched(self, uri: str, headers: Mapping[str, list[str]]) -> bytes:
         """Get a segment from where it is, which may be another server."""
@@ -334,3 +350,14 @@ class Connection:
         """End what runs, and the connection."""
         self.leave()
         self._disconnect()
+
+
+def _unpacked(packed: bytes, size: int | None, codec: str) -> bytes:
+    """Give the bytes of a segment, which is not packed where no size is told."""
+    if size is None:
+        return packed
+    try:
+        data: bytes = pa.decompress(packed, size, codec=codec, asbytes=True)
+    except (pa.ArrowException, OSError) as error:
+        raise TrinoError(f"a segment of the result cannot be unpacked: {error}") from None
+    return data
