@@ -6,11 +6,13 @@ from typing import Any
 from longshore import _core
 from longshore.arguments import IfExists, Number, Query, seconds
 from longshore.connectable import ConnectionLike
+from longshore.connection import Connection
+from longshore.errors import InterfaceError
 from longshore.foreign import COPY, refusing
 from longshore.options import Options
 from longshore.progress import Progress, reporting
 from longshore.read import opened
-from longshore.sources import refuse_shared
+from longshore.sources import APART, SHARED, driver_connection
 from longshore.threads import own_cancel_handle, twin
 from longshore.write import destination
 
@@ -54,7 +56,7 @@ def copy(
     """
     cancel_handle = own_cancel_handle()
     chosen = Options.of(options)
-    refuse_shared(source, target)
+    _refuse_shared(source, target)
     into = destination(table, target, if_exists=if_exists, key=key, types=types, options=chosen)
     with (
         reporting(progress) as report,
@@ -72,6 +74,13 @@ def copy(
         ) as reading,
     ):
         return _core.copy(reading, into=into, timeout=seconds(timeout), progress=report, cancel_handle=cancel_handle)
+
+
+def _refuse_shared(source: object, target: object) -> None:
+    """Raise ``InterfaceError`` where rows would be read and written through one connection at once."""
+    reading, writing = (end if isinstance(end, Connection) else driver_connection(end) for end in (source, target))
+    if reading is not None and reading is writing:
+        raise InterfaceError(SHARED, hint=APART)
 
 
 copy_async = twin(copy)

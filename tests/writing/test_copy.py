@@ -66,7 +66,7 @@ def test_a_read_that_fails_leaves_nothing(url: str, harbour: str) -> None:
 
 
 def test_a_connection_cannot_be_both_ends(url: str, harbour: str) -> None:
-    with longshore.connect(url) as connection, pytest.raises(longshore.InterfaceError, match="in use"):
+    with longshore.connect(url) as connection, pytest.raises(longshore.InterfaceError, match="same connection"):
         longshore.copy("SELECT 1 AS n", connection, f"{harbour}.t", connection)
 
 

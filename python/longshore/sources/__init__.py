@@ -164,14 +164,7 @@ def adopt(value: object, owner: object = None) -> Any:
     return _adopter(value).adopt(value, owner)
 
 
-def refuse_shared(source: object, target: object) -> None:
-    """Raise ``InterfaceError`` where rows would be read and written through one connection at once."""
-    driver_connection = _driver_connection(source)
-    if driver_connection is not None and driver_connection is _driver_connection(target):
-        raise InterfaceError(SHARED, hint=APART)
-
-
-def _driver_connection(value: object) -> object:
+def driver_connection(value: object) -> object:
     """Give the driver's connection that is gone through; None where sessions of our own are opened, or it is ours."""
     module: Any = _adopter(value)
     if module is None or (hasattr(module, "address") and module.address(value)[0] is not None):
