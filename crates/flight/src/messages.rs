@@ -231,6 +231,7 @@ pub(crate) fn declared(schema: &[u8]) -> Result<Option<SchemaRef>, Error> {
 }
 
 /// Has the system give the pages of memory that is about to be written at once: one fault for each would be half of what they cost.
+/// Memory that the allocator has kept of an earlier message has its pages: the last one tells, and to look for all takes time, too.
 #[cfg(target_os = "linux")]
 #[allow(unsafe_code)]
 fn populate(memory: *mut u8, length: usize) {
@@ -240,8 +241,17 @@ fn populate(memory: *mut u8, length: usize) {
         return;
     }
     let before = memory.align_offset(PAGE);
-    // SAFETY: the pages lie in the memory, and the advice (madvise(2)) changes none of its bytes; it may be refused.
-    unsafe { libc::madvise(memory.wrapping_add(before).cast(), length - before, libc::MADV_POPULATE_WRITE) };
+    let pages = (length - before) / PAGE;
+    let first = memory.wrapping_add(before);
+    let mut is_there = 0_u8;
+    // SAFETY: the pages lie in the memory, of which nothing is written: mincore(2) tells of the last one, and the advice
+    // (madvise(2)) changes no bytes; both may be refused.
+    unsafe {
+        let known = libc::mincore(first.wrapping_add((pages - 1) * PAGE).cast(), PAGE, &raw mut is_there);
+        if known != 0 || is_there & 1 == 0 {
+            libc::madvise(first.cast(), length - before, libc::MADV_POPULATE_WRITE);
+        }
+    }
 }
 
 #[cfg(not(target_os = "linux"))]
