@@ -1,16 +1,19 @@
-"""ADBC's driver for Flight SQL with a server of ours, whatever is served."""
+"""ADBC's driver for Flight SQL with a server of ours, whatever is served; statistics it has not itself."""
 
+import json
 import threading
 import uuid
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from adbc_driver_manager import ProgrammingError
+from adbc_driver_flightsql import ConnectionOptions, DatabaseOptions, StatementOptions
+from adbc_driver_manager import OperationalError, ProgrammingError
 
 import longshore
-from tests.flight_server.conftest import BERTHS, Connect, client
+from tests.flight_server.conftest import BERTHS, Connect, client, made
 
 Place = Callable[[int], str]
 
@@ -179,6 +182,76 @@ def test_the_catalogue_is_listed(connect: Connect) -> None:
     schema = connection.adbc_get_table_schema("berths")
     assert (schema.names, schema.types) == (BERTHS.schema.names, BERTHS.schema.types)
     assert connection.adbc_get_info()["vendor_name"] in {"DuckDB", "SQLite", "PostgreSQL"}
+
+
+def listed(connection: Any, **options: Any) -> list[tuple[str, str, dict[str, Any]]]:
+    """Give the catalogue, the schema and what is told of each table."""
+    return [
+        (catalog["catalog_name"], schema["db_schema_name"], table)
+        for catalog in connection.adbc_get_objects(**options).read_all().to_pylist()
+        for schema in catalog["catalog_db_schemas"] or []
+        for table in schema["db_schema_tables"] or []
+    ]
+
+
+def test_tables_are_found_and_made_by_catalogue_and_schema(connect: Connect, table: str) -> None:
+    connection = connect()
+    ((catalog, schema, _),) = listed(connection, depth="tables", table_name_filter="berths")
+    boats = pa.table({"boat": pa.array([1], pa.int64()), "name": ["Ada"]})
+    with connection.cursor() as cursor:
+        names = {"catalog_name": catalog or None, "db_schema_name": schema or None}
+        assert cursor.adbc_ingest(table, boats, mode="create", **names) == 1
+    for wrong, words in (("catalog_name", "is not the current catalog"), ("db_schema_name", r"no_such_one|no schemas")):
+        with connection.cursor() as cursor, pytest.raises(Exception, match=words):
+            cursor.adbc_ingest(table, boats, mode="append", **{wrong: "no_such_one"})
+    found = listed(connection, table_name_filter=table, db_schema_filter=schema or None, column_name_filter="n%")
+    ((*place, told),) = found
+    assert place == [catalog, schema]
+    assert [column["column_name"] for column in told["table_columns"]] == ["name"]
+    assert listed(connection, table_name_filter=table, catalog_filter="no_such_catalogue") == []
+    assert listed(connection, table_name_filter=table, table_types_filter=["view"]) == []
+    assert connection.adbc_get_table_schema(table, db_schema_filter=schema or None).names == ["boat", "name"]
+    with pytest.raises(ProgrammingError, match="NOT_FOUND"):
+        connection.adbc_get_table_schema("no_such_table")
+
+
+def test_a_session_has_options(tmp_path: Path) -> None:
+    cookies = {DatabaseOptions.WITH_COOKIE_MIDDLEWARE.value: "true"}
+    one, erased = (ConnectionOptions[f"OPTION_{what}SESSION_OPTION_PREFIX"].value for what in ("", "ERASE_"))
+    with (
+        longshore.serve(made("duckdb", tmp_path), port=0) as server,
+        client(server, autocommit=True, db_kwargs=cookies) as connection,
+        connection.cursor() as cursor,
+    ):
+        session = connection.adbc_connection
+        session.set_options(**{f"{one}longshore.parts": "2"})
+        assert session.get_option_int(f"{one}longshore.parts") == 2
+        assert len(cursor.adbc_execute_partitions("SELECT * FROM range(10)")[0]) == 2
+        session.set_options(**{f"{erased}longshore.parts": ""})
+        options = json.loads(session.get_option(ConnectionOptions.OPTION_SESSION_OPTIONS.value))
+        assert options == {"catalog": "a", "schema": "main"}
+        connection.adbc_current_catalog = "a"
+        for name, value, fault in (
+            ("moorings", "2", "name"),
+            ("longshore.parts", "0", "value"),
+            ("catalog", "b", "value"),
+        ):
+            with pytest.raises(ProgrammingError, match=f"'{name}' \\(invalid {fault}\\)"):
+                session.set_options(**{one + name: value})
+
+
+def test_a_call_has_the_clients_deadline(tmp_path: Path) -> None:
+    with (
+        longshore.serve(made("duckdb", tmp_path), port=0, max_sessions=1) as server,
+        client(server, autocommit=True) as connection,
+        connection.cursor() as cursor,
+    ):
+        cursor.adbc_statement.set_options(**{StatementOptions.TIMEOUT_QUERY.value: "0.05"})
+        # The client or the server, whoever sees first that it is over.
+        with pytest.raises(OperationalError, match=r"deadline exceeded|Timeout expired"):
+            cursor.execute("SELECT count(*) FROM range(1000000) a, range(1000000) b")
+        # There is one session, which the statement has until it ends.
+        assert rows(connection, "SELECT count(*) FROM berths") == [(10,)]
 
 
 def test_an_error_says_what_the_database_says(connect: Connect) -> None:
