@@ -202,19 +202,21 @@ def test_what_makes_and_drops_a_table_is_not_cancelled(monkeypatch: pytest.Monke
 def test_a_write_is_undone_once_the_driver_stops(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stops = threading.Event()
+    begun, stops = threading.Event(), threading.Event()
 
     def stubborn(_cursor: Cursor, _statement: str, _rows: Any) -> None:
+        begun.set()
         assert stops.wait(30)
         raise error(1013, "user requested cancel of current operation")
 
     with on_fake(request, tmp_path) as url:
-        # What is imported for the first write of a process is not part of the time.
-        longshore.write_sql({"n": [1]}, "before", url)
         monkeypatch.setattr(Cursor, "executemany", stubborn)
-        with pytest.raises(longshore.TimeoutError):
-            longshore.write_sql({"n": [1]}, "left", url, timeout=0.5)
-        tables = "SELECT count(*) FROM duckdb_tables() WHERE table_name = 'LEFT'"
+        tenths = 2
+        while not begun.is_set():
+            tenths *= 2
+            with pytest.raises(longshore.TimeoutError):
+                longshore.write_sql({"n": [1]}, f"left_{tenths}", url, timeout=tenths / 10)
+        tables = f"SELECT count(*) FROM duckdb_tables() WHERE table_name = 'LEFT_{tenths}'"
         count = engine_of(url).database.cursor().execute
         assert count(tables).fetchall() == [(1,)]
         stops.set()
