@@ -98,7 +98,7 @@ fuzz: $(VENV)/bin/cargo-fuzz ## fuzz each wire decoder for FUZZ_SECONDS (60)
 
 miri: ## run the tests of memory that Python writes too, that the engine made, or whose texts were bytes, under Miri, which finds undefined behaviour
 	cargo +nightly miri test -p longshore-core --lib memory::shared
-	cargo +nightly miri test -p longshore-duckdb --lib stream
+	cargo +nightly miri test -p longshore-interpreter --lib stream
 	cargo +nightly miri test -p longshore-flight --lib texts
 
 docs: $(VENV)/.longshore $(VENV)/.group-docs ## build the documentation into site/

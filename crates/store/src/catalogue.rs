@@ -21,8 +21,11 @@ use crate::table::Table;
 
 /// The mark of the catalogue among other files of SQLite: "LNGS".
 const APPLICATION: i32 = 0x4c4e_4753;
-/// The format of everything in a store.
-const FORMAT: i32 = 3;
+/// The format of everything in a store. One of format 3 has a single list of deleted rows for each chunk.
+const FORMAT: i32 = 4;
+/// What that needs for several.
+const SEVERAL_LISTS: &str =
+    "CREATE INDEX IF NOT EXISTS deletion_ends ON deletion (chunk, ends, begins); PRAGMA user_version = 4";
 
 const SCHEMA: &str = "
 CREATE TABLE version (id INTEGER PRIMARY KEY, at INTEGER NOT NULL);
@@ -148,8 +151,8 @@ impl Catalogue {
             self.connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
         if !transaction.table_exists(None, "version").map_err(failed)? {
             transaction.execute_batch(SCHEMA).map_err(failed)?;
+            transaction.execute_batch(SEVERAL_LISTS).map_err(failed)?;
             transaction.pragma_update(None, "application_id", APPLICATION).map_err(failed)?;
-            transaction.pragma_update(None, "user_version", FORMAT).map_err(failed)?;
         }
         transaction.commit().map_err(failed)
     }
@@ -161,7 +164,7 @@ impl Catalogue {
             return Err(Error::operational(format!("{} is not the catalogue of a store", path.display())));
         }
         match number("user_version")? {
-            FORMAT => Ok(()),
+            3 | FORMAT => Ok(()),
             format => Err(Error::operational(format!(
                 "the store has format {format}; this Longshore knows format {FORMAT}"
             ))
@@ -229,21 +232,21 @@ impl Catalogue {
     }
 
     fn chunks(&self, relation: i64, version: i64) -> Result<Vec<Chunk>> {
-        let query = "SELECT file, chunk.rows, bytes, checksum, statistics, encoded_bytes, encoded_checksum, chunk.id, number, place, deletion.rows
-             FROM chunk
-             LEFT JOIN deletion ON deletion.chunk = chunk.id
-                 AND deletion.begins = (SELECT max(begins) FROM deletion WHERE chunk = chunk.id AND begins <= ?2)
-             WHERE relation = ?1 AND chunk.begins <= ?2 AND (chunk.ends IS NULL OR chunk.ends > ?2) ORDER BY place";
+        // Of the lists, too, each is looked for that has begun and has not ended, among the chunk's by their ends.
+        let query = "SELECT file, rows, bytes, checksum, statistics, encoded_bytes, encoded_checksum, id, number, place, (
+                 SELECT CAST(coalesce(group_concat(rows, ''), '') AS BLOB) FROM (
+                     SELECT rows FROM deletion WHERE chunk = chunk.id AND ends IS NULL AND begins <= ?2
+                     UNION ALL SELECT rows FROM deletion WHERE chunk = chunk.id AND ends > ?2 AND +begins <= ?2))
+             FROM chunk WHERE relation = ?1 AND begins <= ?2 AND (ends IS NULL OR ends > ?2) ORDER BY place";
         self.all(query, params![relation, version], |row| {
-            let deleted: Option<Vec<u8>> = row.get(10)?;
-            let deleted = deleted.unwrap_or_default();
-            let deleted = deleted.as_chunks::<4>().0.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect();
+            let mut deleted = positions(&row.get::<_, Vec<u8>>(10)?);
+            deleted.sort_unstable();
             Ok(Chunk {
                 id: row.get(7)?,
                 number: row.get(8)?,
                 order: row.get(9)?,
                 file: Arc::new(file_of(row)?),
-                deleted,
+                deleted: deleted.into(),
             })
         })
     }
@@ -384,20 +387,15 @@ fn write_table(catalogue: &Connection, version: i64, changed: &Changed) -> rusql
         (before.map_or(&[], |table| &table.chunks), after.map_or(&[], |table| &table.chunks));
     let kept = if goes_on { after } else { &[] };
     for chunk in before {
-        let deleted = kept.iter().find(|other| other.id == chunk.id).map(|other| &other.deleted);
-        if deleted.is_none() {
-            catalogue.execute("UPDATE chunk SET ends = ? WHERE id = ?", params![version, chunk.id])?;
-        }
-        if deleted != Some(&chunk.deleted) {
-            catalogue.execute(
-                "UPDATE deletion SET ends = ?1 WHERE chunk = ?2 AND ends IS NULL
-                 AND begins = (SELECT max(begins) FROM deletion WHERE chunk = ?2)",
-                params![version, chunk.id],
-            )?;
-        }
-        if let (Some(id), Some(deleted)) = (chunk.id, deleted.filter(|deleted| **deleted != chunk.deleted)) {
-            write_deletion(catalogue, version, id, deleted)?;
-        }
+        let Some(now) = kept.iter().find(|other| other.id == chunk.id) else {
+            for (table, id) in [("chunk", "id"), ("deletion", "chunk")] {
+                let end = format!("UPDATE {table} SET ends = ?1 WHERE {id} = ?2 AND ends IS NULL");
+                catalogue.execute(&end, params![version, chunk.id])?;
+            }
+            continue;
+        };
+        let new = now.deleted.iter().copied().filter(|row| chunk.deleted.binary_search(row).is_err());
+        write_deletion(catalogue, version, chunk.id, new.collect())?;
     }
     for chunk in after.iter().filter(|chunk| !goes_on || chunk.id.is_none()) {
         let file = &chunk.file;
@@ -411,16 +409,41 @@ fn write_table(catalogue: &Connection, version: i64, changed: &Changed) -> rusql
                 encoded.map(|file| file.bytes.cast_signed()), encoded.map(|file| file.checksum.cast_signed())
             ],
         )?;
-        if !chunk.deleted.is_empty() {
-            write_deletion(catalogue, version, catalogue.last_insert_rowid(), &chunk.deleted)?;
-        }
+        write_deletion(catalogue, version, Some(catalogue.last_insert_rowid()), chunk.deleted.to_vec())?;
     }
     Ok(())
 }
 
-fn write_deletion(catalogue: &Connection, version: i64, chunk: i64, deleted: &[u32]) -> rusqlite::Result<()> {
-    let rows: Vec<u8> = deleted.iter().flat_map(|row| row.to_le_bytes()).collect();
-    catalogue.execute("INSERT INTO deletion VALUES (?, ?, NULL, ?)", params![chunk, version, rows]).map(drop)
+/// Writes which other rows of a chunk are deleted. They take over the lists that came last, as long as those are no longer: a chunk
+/// has few lists, and a row is written again a few times at most.
+fn write_deletion(
+    db: &Connection,
+    version: i64,
+    chunk: Option<i64>,
+    mut new: Vec<u32>,
+) -> rusqlite::Result<()> {
+    if new.is_empty() {
+        return Ok(());
+    }
+    db.execute_batch(SEVERAL_LISTS)?;
+    let query = "SELECT begins, rows FROM deletion WHERE chunk = ? AND ends IS NULL ORDER BY begins DESC";
+    let (mut statement, mut first) = (db.prepare(query)?, version);
+    let mut lists = statement.query([chunk])?;
+    while let Some(list) = lists.next()? {
+        let rows = positions(list.get_ref(1)?.as_blob()?);
+        if rows.len() > new.len() {
+            break;
+        }
+        (first, new) = (list.get(0)?, [new, rows].concat());
+    }
+    let end = "UPDATE deletion SET ends = ?1 WHERE chunk = ?2 AND ends IS NULL AND begins >= ?3";
+    db.execute(end, params![version, chunk, first])?;
+    let rows: Vec<u8> = new.iter().flat_map(|row| row.to_le_bytes()).collect();
+    db.execute("INSERT INTO deletion VALUES (?, ?, NULL, ?)", params![chunk, version, rows]).map(drop)
+}
+
+fn positions(bytes: &[u8]) -> Vec<u32> {
+    bytes.as_chunks().0.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect()
 }
 
 fn encoded(schema: &Schema) -> Vec<u8> {

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::{self, Builder};
 
-use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{ArrowError, SchemaRef};
-use longshore_core::memory::spawn_scoped;
+use longshore_core::memory::{rows_size, spawn_scoped, values_size};
 use longshore_core::{Error, Result};
 use longshore_parts::Parts;
 
@@ -47,7 +47,7 @@ impl Loader {
     pub(crate) fn push(&mut self, batch: &RecordBatch, new_files: &mut Vec<String>) -> Result<()> {
         let mut batch = batch.clone();
         while batch.num_rows() > 0 {
-            let (rows, bytes) = (batch.num_rows(), size(batch.columns()));
+            let (rows, bytes) = (batch.num_rows(), rows_size(&batch).max(1));
             let most = self.rows_left(rows, bytes);
             if most == 0 {
                 self.flush(new_files)?;
@@ -100,8 +100,8 @@ fn write(directory: &Path, name: String, rows: &Parts) -> Result<ChunkFile> {
     let ((bytes, checksum), statistics, encoded) = thread::scope(|scope| {
         let aside = spawn_scoped(Builder::new().name("longshore-encode".into()), scope, || {
             // Fewer rows are encoded in no time, whenever they are read.
-            let encoded =
-                if size(rows.columns.iter().flatten()) < SMALLEST { None } else { encoded_columns(rows) };
+            let bytes: usize = rows.columns.iter().flatten().map(values_size).sum();
+            let encoded = if bytes < SMALLEST { None } else { encoded_columns(rows) };
             let path = directory.join(encoded_name(&name));
             (described(rows, encoded.as_ref()), encoded.map(|rows| chunk::write(&path, &rows)).transpose())
         })?;
@@ -142,14 +142,4 @@ pub(crate) fn unique() -> Result<u128> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes).map_err(|error| Error::operational(format!("no random numbers: {error}")))?;
     Ok(u128::from_ne_bytes(bytes))
-}
-
-/// The bytes that the rows of columns take.
-pub(crate) fn size<'a>(columns: impl IntoIterator<Item = &'a ArrayRef>) -> usize {
-    let sizes = columns.into_iter().map(|column| {
-        let data = column.to_data();
-        // A type without a count of its own is taken as it lies in memory.
-        data.get_slice_memory_size().unwrap_or_else(|_| column.get_array_memory_size())
-    });
-    sizes.sum::<usize>().max(1)
 }

@@ -8,12 +8,13 @@ use arrow_array::{Array, ArrayRef, RecordBatch, UInt32Array, UInt64Array};
 use arrow_schema::{ArrowError, SchemaRef};
 use arrow_select::concat::{concat, concat_batches};
 use arrow_select::take::take_record_batch;
+use longshore_core::memory::rows_size;
 use longshore_core::{Error, Kind, Place, Result};
 
 use crate::catalogue::fold;
 use crate::chunk::{Chunk, ChunkFile, Mapped, field_id};
 use crate::key::Keys;
-use crate::loader::{FULL, Loader, size};
+use crate::loader::{FULL, Loader};
 use crate::statistics::overlap;
 use crate::table::{Table, Wanted};
 use crate::transaction::{Operation, Transaction, internal};
@@ -83,7 +84,7 @@ impl Transaction {
                 waiting.push(columns.of_batch(&batch, count)?);
                 count += batch.num_rows() as u64;
             }
-            if is_last || waiting.iter().map(|batch| size(batch.columns())).sum::<usize>() > FULL {
+            if is_last || waiting.iter().map(rows_size).sum::<usize>() > FULL {
                 for batch in together(&table.schema, std::mem::take(&mut waiting))? {
                     self.put(&mut table, &batch)?;
                 }

@@ -215,14 +215,9 @@ fn of_texts<T: Texts + Array>(column: &T) -> Extent {
 
 /// The first bytes of a text as a number of the same order.
 fn beginning(text: &[u8]) -> u64 {
-    text.first_chunk().map_or_else(
-        || {
-            let mut bytes = [0; 8];
-            bytes[..text.len()].copy_from_slice(text);
-            u64::from_be_bytes(bytes)
-        },
-        |bytes| u64::from_be_bytes(*bytes),
-    )
+    let (mut bytes, length) = ([0; 8], text.len().min(8));
+    bytes[..length].copy_from_slice(&text[..length]);
+    u64::from_be_bytes(bytes)
 }
 
 /// Floats as JSON, which has neither the infinite ones nor all digits of the others.

@@ -154,6 +154,41 @@ fn deleted_rows_are_marked_in_place() {
 }
 
 #[test]
+fn a_deletion_writes_what_it_deletes_and_little_more() {
+    let folder = Folder::new();
+    let mut store = folder.store();
+    let mut transaction = store.begin(Snapshot::Newest).unwrap();
+    create(&mut transaction, "boats", &[]);
+    append(&mut transaction, "boats", rows(0..600, "cog")).unwrap();
+    transaction.commit().unwrap();
+    let catalogue = || rusqlite::Connection::open(folder.0.join("catalogue.db")).unwrap();
+    let mut left: Vec<Vec<i64>> = vec![vec![], (0..600).collect()];
+    for round in 0..120_i64 {
+        // Positions with bytes of every kind, of which some are no text.
+        let gone = [round * 5, round * 5 + 1];
+        let gone = &gone[..=usize::from(round % 3 == 0)];
+        let mut transaction = store.begin(Snapshot::Newest).unwrap();
+        assert_eq!(delete(&mut transaction, gone), gone.len() as u64);
+        transaction.commit().unwrap();
+        left.push(left[left.len() - 1].iter().copied().filter(|id| !gone.contains(id)).collect());
+        if round == 0 {
+            // As a store of format 3 has it, which becomes one of format 4 with its next deletion.
+            drop(store);
+            catalogue().execute_batch("DROP INDEX deletion_ends; PRAGMA user_version = 3").unwrap();
+            store = folder.store();
+        }
+    }
+    for (version, left) in (0_i64..).zip(&left).skip(1) {
+        assert_eq!(&at(&store, Snapshot::Version(version)), left, "{version}");
+    }
+    let told = |query: &str| catalogue().query_row(query, [], |row| row.get::<_, i64>(0)).unwrap();
+    assert_eq!((folder.files(), told("PRAGMA user_version")), (1, 4));
+    // Each list has as many rows as the next, or more; whole lists would have 9,680.
+    assert!(told("SELECT count(*) FROM deletion WHERE ends IS NULL") <= 8);
+    assert!(told("SELECT sum(length(rows)) / 4 FROM deletion") < 1_300);
+}
+
+#[test]
 fn a_key_is_there_once() {
     let folder = Folder::new();
     let store = boats(&folder);

@@ -186,7 +186,7 @@ def make_a_directory_of_it(path: Path) -> None:
 
 
 CATALOGUES: dict[str, tuple[Callable[[Path], None], str]] = {
-    "newer": (lambda path: sql(path, "PRAGMA user_version = 4"), "format 4.*knows format 3"),
+    "newer": (lambda path: sql(path, "PRAGMA user_version = 5"), "format 5.*knows format 4"),
     "older": (lambda path: sql(path, "PRAGMA user_version = 0"), "format 0"),
     "foreign": (lambda path: sql(path, "PRAGMA application_id = 7"), "is not the catalogue of a store"),
     "garbage": (garble, "not a database"),
