@@ -23,7 +23,7 @@ use crate::table::Table;
 const APPLICATION: i32 = 0x4c4e_4753;
 /// The format of everything in a store. One of format 3 has a single list of deleted rows for each chunk.
 const FORMAT: i32 = 4;
-/// What that needs for several.
+/// The statements that make one a store of several.
 const SEVERAL_LISTS: &str =
     "CREATE INDEX IF NOT EXISTS deletion_ends ON deletion (chunk, ends, begins); PRAGMA user_version = 4";
 
