@@ -65,7 +65,7 @@ fn own(class: Class, arrow: &DataType, options: &ReadOptions, losses: &Losses) -
         (Class::Text(encoding), DataType::Utf8) => match encoding {
             Encoding::Utf16 => Derived::<Utf8Type, _>::boxed(utf16),
             Encoding::CodePage(_) => {
-                Derived::<Utf8Type, _>::boxed(move |cell, into| encoding.append(cell, into))
+                Derived::<Utf8Type, _>::keeping_ascii(move |cell, into| encoding.append(cell, into))
             }
         },
         (Class::Json, DataType::Utf8) => text(),
@@ -162,7 +162,9 @@ fn dates(class: Class, arrow: &DataType) -> Option<Box<dyn Decoder>> {
     }
 }
 
-fn number<T: ArrowPrimitiveType, const N: usize>(read: fn([u8; N]) -> T::Native) -> Box<dyn Decoder> {
+fn number<T: ArrowPrimitiveType, const N: usize>(
+    read: impl Fn([u8; N]) -> T::Native + Copy + Send + 'static,
+) -> Box<dyn Decoder> {
     Primitive::<T, _>::boxed(T::DATA_TYPE, move |cell| array(cell).map(read))
 }
 

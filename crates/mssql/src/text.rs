@@ -3,7 +3,7 @@
 use longshore_core::{Error, Result};
 use longshore_values::Misfit;
 use mssql_tds::datatypes::sql_string::{EncodingType, ResolvedEncoding};
-use mssql_tds::encoding_rs;
+use mssql_tds::encoding_rs::{self, DecoderResult};
 use mssql_tds::token::tokens::SqlCollation;
 
 /// How a column's texts are written.
@@ -77,33 +77,35 @@ fn unknown(what: &str) -> Error {
         .with_hint("cast the column in the query: CAST(... AS nvarchar(max))")
 }
 
-/// Four units of UTF-16 below 128 have none of these bits.
-const NOT_ASCII: u64 = 0xff80_ff80_ff80_ff80;
-
 /// Appends UTF-16, low byte first; half a character is a fault.
 pub(crate) fn utf16(cell: &[u8], into: &mut Vec<u8>) -> Result<(), Misfit> {
-    let (fours, _) = cell.as_chunks::<8>();
-    let ascii = fours.iter().take_while(|four| u64::from_le_bytes(**four) & NOT_ASCII == 0);
-    let mut at = 0;
-    for four in ascii {
-        into.extend_from_slice(&[four[0], four[2], four[4], four[6]]);
-        at += 8;
+    let (units, odd) = cell.as_chunks::<2>();
+    // A loop without a way out, which the compiler does for many units at once.
+    let bits = units.iter().fold(0, |bits, unit| bits | u16::from_le_bytes(*unit));
+    if bits < 0x80 && odd.is_empty() {
+        into.extend(units.iter().map(|[low, _]| low));
+        return Ok(());
     }
-    let (units, odd) = cell[at..].as_chunks::<2>();
-    if !odd.is_empty() {
-        return Err(Misfit::fault("the server sent a text of UTF-16 with an odd number of bytes"));
+    let mut decoder = encoding_rs::UTF_16LE.new_decoder_without_bom_handling();
+    let start = into.len();
+    let most = decoder.max_utf8_buffer_length_without_replacement(cell.len()).unwrap_or_default();
+    into.resize(start + most, 0);
+    let (result, _, written) = decoder.decode_to_utf8_without_replacement(cell, &mut into[start..], true);
+    into.truncate(start + written);
+    if result == DecoderResult::InputEmpty { Ok(()) } else { Err(half_a_character(units)) }
+}
+
+/// Why `units` are not a text.
+#[cold]
+fn half_a_character(units: &[[u8; 2]]) -> Misfit {
+    let units = units.iter().map(|unit| u16::from_le_bytes(*unit));
+    match char::decode_utf16(units).find_map(Result::err) {
+        Some(half) => Misfit::with_hint(
+            format!("the text holds half a character: the surrogate U+{:04X}", half.unpaired_surrogate()),
+            "read its bytes with CAST(... AS varbinary(max)) in the query",
+        ),
+        None => Misfit::fault("the server sent a text of UTF-16 with an odd number of bytes"),
     }
-    for character in char::decode_utf16(units.iter().map(|unit| u16::from_le_bytes(*unit))) {
-        let character = character.map_err(|half| {
-            Misfit::with_hint(
-                format!("the text holds half a character: the surrogate U+{:04X}", half.unpaired_surrogate()),
-                "read its bytes with CAST(... AS varbinary(max)) in the query",
-            )
-        })?;
-        let mut utf8 = [0; 4];
-        into.extend_from_slice(character.encode_utf8(&mut utf8).as_bytes());
-    }
-    Ok(())
 }
 
 fn code_page(encoding: ResolvedEncoding, cell: &[u8], into: &mut Vec<u8>) -> Result<(), Misfit> {

@@ -74,26 +74,41 @@ impl<T: ByteArrayType> Plain<T> {
         // And the first of the next batch.
         try_reserve(&mut self.offsets, rows + 1)
     }
+
+    /// Appends the bytes of `cells`, whose validity is still to come; where they begin among the offsets and the values.
+    fn append(&mut self, cells: Cells<'_>) -> Result<(usize, usize), OutOfMemory> {
+        let start = (self.offsets.len() - 1, self.values.len());
+        self.try_reserve(cells.total_length(), cells.len())?;
+        let mut push = |cell: &[u8]| {
+            self.values.extend_from_slice(cell);
+            self.offsets.push(T::Offset::usize_as(self.values.len()));
+        };
+        if cells.any_null() {
+            cells.iter().for_each(|cell| push(cell.unwrap_or_default()));
+        } else {
+            cells.values().for_each(push);
+        }
+        Ok(start)
+    }
+
+    /// Appends `cells` where all of them are ASCII; whether they are.
+    fn append_ascii(&mut self, cells: Cells<'_>) -> Result<bool, OutOfMemory> {
+        let (first, before) = self.append(cells)?;
+        let is_ascii = self.values[before..].is_ascii();
+        if is_ascii {
+            self.validity.extend(cells);
+        } else {
+            self.values.truncate(before);
+            self.offsets.truncate(first + 1);
+        }
+        Ok(is_ascii)
+    }
 }
 
 impl<T: ByteArrayType> Decoder for Plain<T> {
     fn decode(&mut self, cells: Cells<'_>) -> Result<(), CellFault> {
-        let first = self.offsets.len() - 1;
-        let before = self.values.len();
-        self.try_reserve(cells.total_length(), cells.len())?;
-        if cells.any_null() {
-            for cell in cells.iter() {
-                self.values.extend_from_slice(cell.unwrap_or_default());
-                self.offsets.push(T::Offset::usize_as(self.values.len()));
-                self.validity.push(cell.is_some());
-            }
-        } else {
-            for cell in cells.values() {
-                self.values.extend_from_slice(cell);
-                self.offsets.push(T::Offset::usize_as(self.values.len()));
-            }
-            self.validity.all_valid(cells.len());
-        }
+        let (first, before) = self.append(cells)?;
+        self.validity.extend(cells);
         check::<T>(&self.values[before..], before, &self.offsets[first..])
     }
 
@@ -153,6 +168,8 @@ fn check<T: ByteArrayType>(bytes: &[u8], base: usize, offsets: &[T::Offset]) -> 
 /// A column of text or bytes that `append` derives from each cell.
 pub struct Derived<T: ByteArrayType, F> {
     plain: Plain<T>,
+    /// Whether `append` would leave ASCII as it is.
+    keeps_ascii: bool,
     append: F,
 }
 
@@ -163,7 +180,12 @@ where
 {
     /// Such a column.
     pub fn boxed(append: F) -> Box<dyn Decoder> {
-        Box::new(Self { plain: Plain::<T>::new(), append })
+        Box::new(Self { plain: Plain::<T>::new(), keeps_ascii: false, append })
+    }
+
+    /// Such a column, of which `append` leaves cells of ASCII as they are: these are copied without it.
+    pub fn keeping_ascii(append: F) -> Box<dyn Decoder> {
+        Box::new(Self { plain: Plain::<T>::new(), keeps_ascii: true, append })
     }
 }
 
@@ -173,6 +195,9 @@ where
     F: FnMut(&[u8], &mut Vec<u8>) -> Result<(), Misfit> + Send + 'static,
 {
     fn decode(&mut self, cells: Cells<'_>) -> Result<(), CellFault> {
+        if self.keeps_ascii && self.plain.append_ascii(cells)? {
+            return Ok(());
+        }
         // What is appended is most likely no longer than twice the cell, as hexadecimal digits are.
         self.plain.try_reserve(2 * cells.total_length(), cells.len())?;
         let Plain { values, offsets, validity, .. } = &mut self.plain;
@@ -236,5 +261,34 @@ impl<const N: usize, F: FnMut(&[u8]) -> Result<[u8; N], Misfit> + Send + 'static
 
     fn size(&self) -> usize {
         self.values.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::Array;
+    use arrow_array::cast::AsArray;
+
+    use super::*;
+    use crate::Span;
+
+    #[test]
+    fn what_is_ascii_is_copied_and_the_rest_derived() {
+        let latin = |cell: &[u8], into: &mut Vec<u8>| {
+            into.extend(cell.iter().map(|byte| char::from(*byte)).collect::<String>().bytes());
+            Ok(())
+        };
+        let mut column = Derived::<Utf8Type, _>::keeping_ascii(latin);
+        let bytes = b"abcd\xe9f";
+        let spans = [Span::new(0, 2), Span::NULL, Span::new(2, 0), Span::new(3, 2), Span::new(5, 1)];
+        // ASCII without and with NULL, then text of which the chunk has other bytes, then ASCII again.
+        for (chunk, any_null) in [(0..1, false), (0..3, true), (0..5, true), (4..5, false)] {
+            column.decode(Cells::new(bytes, &spans[chunk], any_null)).unwrap();
+        }
+        let array = column.finish();
+        let found: Vec<_> = array.as_string::<i32>().iter().collect();
+        let (ab, empty, mixed, f) = (Some("ab"), Some(""), Some("d\u{e9}"), Some("f"));
+        assert_eq!(found, [ab, ab, None, empty, ab, None, empty, mixed, f, f]);
+        assert_eq!(array.null_count(), 2);
     }
 }

@@ -32,6 +32,15 @@ impl Validity {
         self.0.append(valid);
     }
 
+    /// Adds a row for each of `cells`.
+    pub fn extend(&mut self, cells: Cells<'_>) {
+        if cells.any_null() {
+            cells.iter().for_each(|cell| self.push(cell.is_some()));
+        } else {
+            self.all_valid(cells.len());
+        }
+    }
+
     /// The rows so far, which are now forgotten; `None` where all hold a value.
     pub fn finish(&mut self) -> Option<NullBuffer> {
         self.0.finish()
