@@ -4,6 +4,7 @@ import datetime as dt
 import threading
 import time
 import uuid
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -14,7 +15,7 @@ import longshore
 from tests.mssql.reading import ROLLED_BACK, answer, ended, naive, prepare, read, rows, url
 from tests.servers import MSSQL
 from tests.tds.tokens import Column, Count, Rows, ServerError, Wait
-from tests.tds.types import datetime2, decimal, fixed, nvarchar, simple
+from tests.tds.types import MAX, XML, datetime2, decimal, fixed, nvarchar, simple, varbinary, varchar
 
 DESCRIBE = "dm_exec_describe_first_result_set"
 
@@ -215,6 +216,25 @@ def test_many_batches_are_whole(mssql: MSSQL) -> None:
     assert table.num_rows == 300_000
     assert [column.null_count for column in table.columns] == [150_000] * 4
     assert table["a"].to_pylist() == [1, None] * 150_000
+
+
+@pytest.mark.parametrize("compressed", [False, True], ids=["rows", "bitmaps"])
+def test_values_in_parts_are_whole(mssql: MSSQL, *, compressed: bool) -> None:
+    """They stand first, next to each other and last in a row: short, NULL, in many parts, longer than a packet."""
+    kinds = [nvarchar(MAX), simple("int"), replace(varchar(MAX), chunk=7), varbinary(MAX), XML]
+    columns = [Column(str(at), kind) for at, kind in enumerate([*kinds, replace(varchar(MAX), counted=False)])]
+    short: list[tuple[Any, ...]] = [
+        ("größe", 1, "", b"\0\1", "<a/>", "no length"),
+        ("", 2, "in parts of seven", None, "", None),
+        (None, None, None, b"", None, ""),
+        (None,) * 6,
+    ]
+    long = ("x" * 9000, 3, "y" * 40_000, b"z" * 20_000, "<b>" + "b" * 9000 + "</b>", "w" * 20_000)
+    values = [*(short * 40), long, *short[:3], long]
+    for order in (1, -1):
+        answer(mssql, Rows(columns[::order], [row[::order] for row in values], compressed=compressed, times=3))
+        table = read(mssql, batch_size=100)
+        assert [tuple(row.values()) for row in table.to_pylist()] == [row[::order] for row in values * 3]
 
 
 def test_a_script_has_batches(mssql: MSSQL) -> None:

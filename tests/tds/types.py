@@ -46,6 +46,8 @@ class Type:
     user_type: int = 0
     #: Of a part of a value that is sent in parts.
     chunk: int = 8000
+    #: Whether a value that is sent in parts tells its length before the first of them.
+    counted: bool = True
 
     def cell(self, value: Any) -> bytes:
         """Return a value as a row has it."""
@@ -55,7 +57,7 @@ class Type:
         if self.length == "plp":
             parts = (data[at : at + self.chunk] for at in range(0, len(data), self.chunk))
             return (
-                struct.pack("<Q", len(data))
+                (struct.pack("<Q", len(data)) if self.counted else _UNKNOWN_PLP)
                 + b"".join(struct.pack("<I", len(part)) + part for part in parts)
                 + b"\0" * 4
             )

@@ -6,11 +6,9 @@ use longshore_source::rows::{RowWire, Stop};
 use longshore_values::{Assembly, Spans};
 use mssql_tds::connection::tds_client::StatementResult;
 
+use crate::connection::Taken;
 use crate::session::MsSqlSession;
-use crate::sink::Sink;
-
-/// The bytes of rows that are decoded at once, but for a single one that has more.
-const CHUNK: usize = 1 << 20;
+use crate::sink::{CHUNK, Sink};
 
 /// A session whose server sends a result's rows.
 pub(crate) struct ResultWire {
@@ -18,6 +16,7 @@ pub(crate) struct ResultWire {
     /// The cells of rows that are not decoded yet.
     bytes: Vec<u8>,
     variants: Vec<bool>,
+    in_parts: Vec<bool>,
     is_beyond: bool,
     /// A row that has been waited for, and its place among the bytes.
     waited: Spans,
@@ -27,8 +26,8 @@ pub(crate) struct ResultWire {
 
 impl ResultWire {
     pub(crate) fn new(session: MsSqlSession, variants: Vec<bool>) -> Self {
-        let waited = Spans::new(variants.len());
-        Self { session, bytes: Vec::new(), variants, is_beyond: false, waited, has_ended: false }
+        let (waited, in_parts) = (Spans::new(variants.len()), session.connection.in_parts());
+        Self { session, bytes: Vec::new(), variants, in_parts, is_beyond: false, waited, has_ended: false }
     }
 
     fn check_spans(&self) -> Result<()> {
@@ -72,7 +71,10 @@ impl RowWire for ResultWire {
             bytes: &mut self.bytes,
             spans: &mut self.waited,
             variants: &self.variants,
+            in_parts: &self.in_parts,
             is_beyond: &mut self.is_beyond,
+            most: 1,
+            next: 0,
         };
         self.has_ended = !self.session.connection.wait_row(&mut sink)?;
         self.check_spans()
@@ -89,31 +91,24 @@ impl RowWire for ResultWire {
         if self.waited.rows() > 0 {
             self.move_waited(spans);
         }
-        let mut stop = Stop::Full;
-        while spans.rows() < most {
-            if self.bytes.len() >= CHUNK {
-                stop = Stop::Starved;
-                break;
+        let mut sink = Sink {
+            bytes: &mut self.bytes,
+            spans,
+            variants: &self.variants,
+            in_parts: &self.in_parts,
+            is_beyond: &mut self.is_beyond,
+            most,
+            next: 0,
+        };
+        let taken = if sink.is_full() { Taken::Full } else { self.session.connection.try_rows(&mut sink)? };
+        let stop = match taken {
+            Taken::Full if spans.rows() >= most => Stop::Full,
+            Taken::Full | Taken::Waiting => Stop::Starved,
+            Taken::Last => {
+                self.has_ended = true;
+                Stop::Message(())
             }
-            let mut sink = Sink {
-                bytes: &mut self.bytes,
-                spans,
-                variants: &self.variants,
-                is_beyond: &mut self.is_beyond,
-            };
-            match self.session.connection.try_row(&mut sink)? {
-                Some(true) => {}
-                Some(false) => {
-                    self.has_ended = true;
-                    stop = Stop::Message(());
-                    break;
-                }
-                None => {
-                    stop = Stop::Starved;
-                    break;
-                }
-            }
-        }
+        };
         self.check_spans()?;
         *at = self.bytes.len();
         Ok(stop)

@@ -24,11 +24,25 @@ pub(crate) struct Sink<'a> {
     pub(crate) spans: &'a mut Spans,
     /// Which columns are `sql_variant`s.
     pub(crate) variants: &'a [bool],
+    /// Which columns have values that come in parts; empty where none has.
+    pub(crate) in_parts: &'a [bool],
     /// Whether a cell lies beyond what a span can tell, or in no column.
     pub(crate) is_beyond: &'a mut bool,
+    /// The rows that may be in it.
+    pub(crate) most: usize,
+    /// The column whose cell comes next.
+    pub(crate) next: usize,
 }
 
+/// The bytes of rows that are decoded at once, but for a single one that has more.
+pub(crate) const CHUNK: usize = 1 << 20;
+
 impl Sink<'_> {
+    /// Whether no further row is to be taken before those that are there are decoded.
+    pub(crate) fn is_full(&self) -> bool {
+        self.spans.rows() >= self.most || self.bytes.len() >= CHUNK
+    }
+
     #[inline]
     fn put(&mut self, column: usize, type_head: impl FnOnce() -> variant::Head, cell: &[u8]) {
         let start = self.bytes.len();
@@ -42,6 +56,7 @@ impl Sink<'_> {
             (Ok(start), Ok(length)) if length < u32::MAX => self.spans.set(column, Span::new(start, length)),
             _ => *self.is_beyond = true,
         }
+        self.next = column + 1;
     }
 
     fn decimal(&mut self, column: usize, decimal: &DecimalParts) {
@@ -64,6 +79,7 @@ impl RowWriter for Sink<'_> {
         } else {
             *self.is_beyond = true;
         }
+        self.next = column + 1;
     }
 
     fn write_bool(&mut self, column: usize, value: bool) {
@@ -176,5 +192,6 @@ impl RowWriter for Sink<'_> {
     fn end_row(&mut self) {
         self.bytes.push(0);
         self.spans.end_row();
+        self.next = 0;
     }
 }
