@@ -92,7 +92,7 @@ def test_users_have_passwords_and_tokens(lake: str, users: Path) -> None:
             count(wrong)
 
 
-def test_a_result_is_its_users_alone(lake: str, users: Path) -> None:
+def test_what_a_user_holds_is_not_anothers(lake: str, users: Path) -> None:
     with longshore.serve(lake, port=0, auth=users) as server:
         flight, descriptor = plain(server, "SELECT berth FROM berths")
         mine, other = (
@@ -103,6 +103,23 @@ def test_a_result_is_its_users_alone(lake: str, users: Path) -> None:
         with pytest.raises(KeyError, match="another user's"):
             flight.do_get(ticket, other).read_all()
         assert flight.do_get(ticket, mine).read_all().num_rows == 10
+
+        def act(name: str, body: bytes, options: fl.FlightCallOptions) -> bytes:
+            results = list(flight.do_action(fl.Action(name, message(f"Action{name}Request", body)), options))
+            return results[0].body.to_pybytes() if results else b""
+
+        prepared = act("CreatePreparedStatement", field(1, b"SELECT 1 AS n"), mine)
+        prepared = field(1, prepared[(at := prepared.index(b"\n ") + 2) : at + 32])
+        transaction = field(1, act("BeginTransaction", b"", mine)[-32:])
+        command = fl.FlightDescriptor.for_command(message("CommandPreparedStatementQuery", prepared))
+        act("ClosePreparedStatement", prepared, other)
+        with pytest.raises(KeyError, match="another user's"):
+            flight.get_flight_info(command, other)
+        for name, body in (("BeginSavepoint", field(2, b"here")), ("EndTransaction", b"\x10\x01")):
+            with pytest.raises(KeyError, match="another user's"):
+                act(name, transaction + body, other)
+        assert flight.get_flight_info(command, mine).schema.names == ["n"]
+        act("EndTransaction", transaction + b"\x10\x01", mine)
 
 
 def test_tls_with_clients_certificates(lake: str, tmp_path: Path) -> None:

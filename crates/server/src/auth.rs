@@ -121,18 +121,20 @@ impl Users {
 
     /// The user that a header names, by a password or by a token.
     pub(crate) fn caller(&self, metadata: &MetadataMap) -> Result<Caller, Status> {
-        let header = metadata.get("authorization").and_then(|value| value.to_str().ok()).unwrap_or_default();
-        if let Some(token) = after(header, "Bearer ") {
+        if let Some(token) = bearer(metadata) {
             return self.of_token(token).ok_or_else(|| refused("the token is unknown, or has expired"));
         }
-        let Some(basic) = after(header, "Basic ") else {
+        let Some(basic) = after(authorization(metadata), "Basic ") else {
             return Err(refused("a user and a password, or a token, are needed"));
         };
         self.of_password(basic).ok_or_else(|| refused("the user or the password is wrong"))
     }
 
-    /// A token for a user.
-    pub(crate) fn token(&self, caller: &Caller) -> Result<String> {
+    /// A token for a caller; the one that it has come with, or a user could have any number.
+    pub(crate) fn token(&self, caller: &Caller, metadata: &MetadataMap) -> Result<String> {
+        if let Some(token) = bearer(metadata) {
+            return Ok(token.to_owned());
+        }
         let token = format!("{}{}", random()?, random()?);
         let mut tokens = locked(&self.tokens);
         tokens.retain(|_, (_, used)| used.elapsed() < TOKEN);
@@ -162,6 +164,14 @@ impl Users {
     }
 }
 
+fn authorization(metadata: &MetadataMap) -> &str {
+    metadata.get("authorization").and_then(|value| value.to_str().ok()).unwrap_or_default()
+}
+
+fn bearer(metadata: &MetadataMap) -> Option<&str> {
+    after(authorization(metadata), "Bearer ")
+}
+
 /// The text that follows a word, which has any case.
 fn after<'a>(header: &'a str, word: &str) -> Option<&'a str> {
     header.get(..word.len()).filter(|start| start.eq_ignore_ascii_case(word)).map(|_| &header[word.len()..])
@@ -173,7 +183,28 @@ fn refused(reason: &str) -> Status {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+
     use super::*;
+
+    #[test]
+    fn a_token_is_not_exchanged_for_another() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        writeln!(file, "{}", line_of("ada", "secret", "reader").unwrap()).unwrap();
+        let users = Users::read(file.path()).unwrap();
+        let by = |authorization: String| {
+            let mut metadata = MetadataMap::new();
+            metadata.insert("authorization", authorization.parse().unwrap());
+            metadata
+        };
+        let password = by(format!("Basic {}", BASE64.encode("ada:secret")));
+        let token = users.token(&users.caller(&password).unwrap(), &password).unwrap();
+        let known = by(format!("bearer {token}"));
+        assert_eq!(users.token(&users.caller(&known).unwrap(), &known).unwrap(), token);
+        assert_ne!(users.token(&users.caller(&password).unwrap(), &password).unwrap(), token);
+        assert_eq!(locked(&users.tokens).len(), 2);
+        assert!(users.caller(&by("Bearer x".into())).is_err());
+    }
 
     #[test]
     fn a_line_is_a_name_a_hash_and_a_role() {

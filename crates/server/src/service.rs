@@ -157,11 +157,12 @@ impl FlightService for Service {
         request: Request<Streaming<HandshakeRequest>>,
     ) -> Result<Response<Self::HandshakeStream>, Status> {
         let context = Self::context(&request)?;
+        let metadata = request.metadata();
         let payload = HandshakeResponse::default();
         let mut response: Response<Self::HandshakeStream> =
             Response::new(Box::pin(stream::iter([Ok(payload)])));
         if let Some(users) = &self.0.users {
-            let token = format!("Bearer {}", users.token(&context.caller).map_err(status)?);
+            let token = format!("Bearer {}", users.token(&context.caller, metadata).map_err(status)?);
             let token = token.parse().map_err(|_| Status::internal("a token is not a header"))?;
             response.metadata_mut().insert("authorization", token);
         }
