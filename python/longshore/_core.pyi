@@ -41,6 +41,7 @@ __all__ = [
     "TypeCache",
     "TypeLookup",
     "__version__",
+    "block",
     "check_available_for_thread",
     "codes",
     "copy",
@@ -257,6 +258,19 @@ class Objects:
     def __new__(cls, values: Any, name: str, *, nan_is_null: bool, as_text: bool) -> Self: ...
     def __arrow_c_schema__(self) -> object: ...
     def array(self, start: int, end: int) -> Array: ...
+
+def block(
+    kind: Literal["wide", "text", "bytes", "date", "us", "ns"],
+    values: Any,
+    lengths: Any,
+    most: int,
+    apart: Sequence[tuple[int, bytes]],
+    place: tuple[str, str, int],
+) -> Array:
+    """Give a column of a block of rows that an ODBC driver has filled, of which each value has room for ``most`` bytes.
+
+    Longer values are those of ``apart``, with their rows. ``place`` is the column, its native type and the rows before.
+    """
 
 def texts(values: Any, name: str, *, nan_is_null: bool, chunk: int) -> list[Array] | None:
     """Give a column of texts and what is missing as views, in arrays of ``chunk`` rows; None for every other column."""

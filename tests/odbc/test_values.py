@@ -351,15 +351,68 @@ def test_a_table_by_its_name_in_sql(place: tuple[str, str]) -> None:
         assert asked == wanted.replace('"', quote)
 
 
+def filled(sql_type: int, values: Any, lengths: list[int], whole: bytes = b"", size: int = 10) -> pa.Array:
+    """Return the column that a driver's buffers make; ``whole`` is a value that is asked for by itself."""
+    from longshore.odbc.columns import Column, Driver
+    from longshore.odbc.manager import Description
+
+    class Statement(manager.Statement):
+        def __init__(self) -> None:
+            """Have no handle."""
+
+        def long_value(self, *_: Any) -> bytes:
+            return whole
+
+    column = Column(1, Description("d", sql_type, "native", size, 0, is_unsigned=False), Driver(True, None))  # noqa: FBT003
+    column.statement, column.lengths = Statement(), np.array(lengths, "i8")
+    column.values = np.zeros(len(lengths), column.dtype)
+    for row, value in enumerate(values):
+        column.values[row] = value
+    return column.array(len(lengths), 10)
+
+
 def dates(*parts: tuple[int, int, int] | None) -> pa.Array:
     """Return the column that a driver's dates make; of a NULL it has left anything."""
-    from longshore.odbc.columns import DATE, DATE_PARTS, Column, Driver
-    from longshore.odbc.manager import NULL_DATA, Description
+    from longshore.odbc.columns import DATE
 
-    column = Column(1, Description("d", DATE, "date", 10, 0, is_unsigned=False), Driver(False, None))  # noqa: FBT003
-    column.values = np.array([part or (7, 0, 99) for part in parts], DATE_PARTS)
-    column.lengths = np.array([NULL_DATA if part is None else 6 for part in parts], "i8")
-    return column.array(len(parts), 10)
+    values = [part or (7, 0, 99) for part in parts]
+    return filled(DATE, values, [manager.NULL_DATA if part is None else 6 for part in parts])
+
+
+def wide(text: str, room: int) -> Any:
+    return np.frombuffer(text.encode("utf-16-le").ljust(2 * room, b"\0"), "u2")
+
+
+def test_texts_at_the_border_of_their_buffer() -> None:
+    from longshore.odbc.columns import WVARCHAR
+
+    whole = "𝄞" * 11
+    texts = ["x" * 20, "x" * 18 + "𝄞", "", "x" * 19, "x" * 19]
+    values = [wide(text, 21) for text in texts]
+    lengths = [40, 40, 0, manager.NO_TOTAL, manager.NULL_DATA]
+    found = filled(WVARCHAR, values, lengths, whole.encode("utf-16-le"))
+    assert found.to_pylist() == ["x" * 20, "x" * 18 + "𝄞", "", whole, None]
+    # One unit more than there is room for, whose first half is in the buffer.
+    assert filled(WVARCHAR, [wide("x" * 20, 21)], [42], ("x" * 19 + "𝄞").encode("utf-16-le")).to_pylist() == [
+        "x" * 19 + "𝄞"
+    ]
+    for length in (-3, 7, -(2**63)):
+        with pytest.raises(longshore.DataError, match=f"{length} is not a length") as caught:
+            filled(WVARCHAR, [wide("x", 21)] * 2, [2, length])
+        assert (caught.value.column, caught.value.row) == ("d", 11)
+    with pytest.raises(longshore.DataError, match="half a character") as caught:
+        filled(WVARCHAR, [wide("x", 21), np.array([0xD834] + [0] * 20, "u2")], [2, 2])
+    assert caught.value.row == 11
+
+
+def test_bytes_and_numbers_at_the_border_of_their_buffer() -> None:
+    from longshore.odbc.columns import DECIMAL, VARBINARY
+
+    room = [np.frombuffer(bytes(range(20)), "u1")] * 3
+    found = filled(VARBINARY, room, [20, 21, 0], b"longer")
+    assert found.to_pylist() == [bytes(range(20)), b"longer", b""]
+    digits = np.frombuffer(b"1" * 44, "u1")
+    assert filled(DECIMAL, [digits] * 2, [43, 44], b"2" * 44).to_pylist() == ["1" * 43, "2" * 44]
 
 
 def test_days_at_the_ends_of_months() -> None:

@@ -1,6 +1,7 @@
 //! `longshore._core`: hands over between Python and the Rust crates, and does nothing else.
 
 mod asyncpg;
+mod blocks;
 mod catalogue;
 mod columns;
 mod cursor;
@@ -54,6 +55,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(write::postgresql_columns, module)?)?;
     module.add_function(wrap_pyfunction!(write::postgresql_copy, module)?)?;
     module.add_function(wrap_pyfunction!(write::postgresql_inlined, module)?)?;
+    module.add_function(wrap_pyfunction!(blocks::block, module)?)?;
     module.add_function(wrap_pyfunction!(columns::texts, module)?)?;
     module.add_function(wrap_pyfunction!(columns::search, module)?)?;
     module.add_function(wrap_pyfunction!(columns::codes, module)?)?;

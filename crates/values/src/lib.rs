@@ -4,6 +4,7 @@
 //! its [`Cells`] to an Arrow array, and [`Assembly`] makes record batches of them.
 
 mod assembly;
+pub mod blocks;
 mod bytes;
 pub mod calendar;
 mod cast;

@@ -1,16 +1,15 @@
 """Rows of a statement as Arrow: each column decides once how it is bound, and makes an array of each fetch."""
 
 import datetime as dt
-import functools
 import time
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, NoReturn
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Literal, NamedTuple, NoReturn
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from longshore import errors
+from longshore import _core, errors
 from longshore.odbc import manager
 from longshore.odbc.manager import C_BINARY, C_CHAR, C_WCHAR, NO_TOTAL, NULL_DATA, Description, Statement
 
@@ -39,22 +38,13 @@ INTEGERS = {
     BIGINT: ((-25, "i8"), (-27, "u8")),
 }
 _FLOATS = {REAL, FLOAT, DOUBLE}
-_MONTHS, _SHORTEST = 12, 28
 #: The last year that ODBC has 16 bits for.
 LAST_YEAR = 32_767
 #: The bytes of the text of a number, or of a date and a time.
 _NUMBER = 40
-#: The seconds since 1970 beyond which 64 bits of nanoseconds end, less one.
-_NANOSECONDS = 9_223_372_035
-#: Characters of one byte in UTF-8, and of two at most; halves of a character in UTF-16, and the second ones.
-_ONE, _TWO, _HALF, _SECOND = 0x80, 0x800, 0xD800, 0xDC00
-#: A block with more empty room than this is not gathered by a mask.
-_SPARSE, _SMALL = 8, 1 << 16
 _TEMPORAL = {DATE, TIME, TIMESTAMP}
 _LONG = {LONGVARCHAR, WLONGVARCHAR, LONGVARBINARY}
 _MICROSECONDS = 6
-#: The bytes that the offsets of Arrow's texts count.
-_MOST_BYTES = 2**31 - 1
 #: The metadata that has the core read a text as a decimal, in its own type policy.
 _DECIMAL = {"ADBC:postgresql:typname": "numeric"}
 _LIMIT = "give a larger max_text_size= in the address, or cast the column in the query"
@@ -65,8 +55,10 @@ _ROUNDED = (
 _EACH = "run each statement by itself"
 _CAST = "cast the column to text in the query"
 
-#: The values of the rows that were fetched, the lengths, and which are not NULL.
-Make = Callable[[Any, Any, Any], pa.Array]
+#: Makes an array of the values of the rows that were fetched, and their lengths.
+Make = Callable[[Any, Any], pa.Array]
+#: The columns that the core makes of a block: texts in UTF-16 and UTF-8, bytes, dates, timestamps of a unit.
+Kind = Literal["wide", "text", "bytes", "date", "us", "ns"]
 
 
 class Driver(NamedTuple):
@@ -124,12 +116,8 @@ class Column:
             make, dtype = (self._dates, _DATE) if kind == DATE else (self._timestamps, _TIMESTAMP)
             return kind, dtype, self._field(self._temporal()), make
         if kind in {NUMERIC, DECIMAL}:
-            return (
-                C_CHAR,
-                self._units("u1", max(self.description.size, _NUMBER) + 4),
-                self._decimal_field(),
-                self._texts,
-            )
+            digits = self._units("u1", max(self.description.size, _NUMBER) + 4)
+            return C_CHAR, digits, self._decimal_field(), self._texts
         return self._other_plan(kind)
 
     def _number_plan(self, kind: int) -> tuple[int, np.dtype[Any], pa.Field, Make]:
@@ -145,13 +133,13 @@ class Column:
 
     def _other_plan(self, kind: int) -> tuple[int, np.dtype[Any], pa.Field, Make]:
         if kind in {BINARY, VARBINARY, LONGVARBINARY}:
-            return C_BINARY, self._units("u1", self._size()), self._field(pa.binary()), self._binaries
+            return C_BINARY, self._units("u1", self._size()), self._field(pa.binary()), self._texts
         if kind == BIT:
             return C_BIT, np.dtype("u1"), self._field(pa.bool_()), self._booleans
         if kind == GUID:
             return C_GUID, np.dtype("V16"), self._field(getattr(pa, "uuid", lambda: pa.binary(16))()), self._uuids
         if self.driver.has_utf8:
-            return C_BINARY, self._units("u1", self._size()), self._field(pa.string()), self._bytes_as_texts
+            return C_BINARY, self._units("u1", self._size()), self._field(pa.string()), self._texts
         return C_WCHAR, self._units("u2", self._size() + 1), self._field(pa.string()), self._texts
 
     def _temporal(self) -> pa.DataType:
@@ -192,8 +180,7 @@ class Column:
     def array(self, rows: int, before: int) -> pa.Array:
         """Give the rows that were fetched, before which there were others."""
         self.before = before
-        lengths = self.lengths[:rows]
-        return self._make(self.values[:rows], lengths, lengths != NULL_DATA)
+        return self._make(self.values[:rows], self.lengths[:rows])
 
     def refuse(self, row: int, message: str, hint: str) -> NoReturn:
         """Raise for a value."""
@@ -210,72 +197,66 @@ class Column:
         most = self.driver.max_text_size or self.width
         self.refuse(row, f"the value is longer than max_text_size={most}", _LIMIT)
 
-    def _built(self, buffers: list[Any], valid: Any, kind: pa.DataType | None = None) -> pa.Array:
-        mask = None if valid.all() else pa.py_buffer(np.packbits(valid, bitorder="little").tobytes())
-        return pa.Array.from_buffers(kind or self.field.type, len(valid), [mask, *map(pa.py_buffer, buffers)])
+    def _built(self, values: Any, lengths: Any, kind: pa.DataType | None = None) -> pa.Array:
+        mask = None
+        if lengths.min(initial=0) < 0:
+            mask = pa.py_buffer(np.packbits(lengths != NULL_DATA, bitorder="little"))
+        return pa.Array.from_buffers(kind or self.field.type, len(lengths), [mask, pa.py_buffer(values)])
 
-    def _plain(self, values: Any, _lengths: Any, valid: Any) -> pa.Array:
-        return self._built([values.copy()], valid)
+    def _plain(self, values: Any, lengths: Any) -> pa.Array:
+        # The buffer is filled again by the next fetch.
+        return self._built(values.copy(), lengths)
 
-    def _singles(self, values: Any, lengths: Any, valid: Any) -> pa.Array:
-        return self._plain(values.astype("f4"), lengths, valid)
+    def _singles(self, values: Any, lengths: Any) -> pa.Array:
+        return self._built(values.astype("f4"), lengths)
 
-    def _booleans(self, values: Any, _lengths: Any, valid: Any) -> pa.Array:
-        return self._built([np.packbits(values != 0, bitorder="little")], valid)
+    def _booleans(self, values: Any, lengths: Any) -> pa.Array:
+        return self._built(np.packbits(values != 0, bitorder="little"), lengths)
 
-    def _days(self, values: Any, valid: Any) -> Any:
-        """Give the days since 1970 of dates in parts."""
-        if values.dtype == _DATE and not valid.all():
-            values = np.where(valid, values, np.array((1970, 1, 1), _DATE))
-        year, month, day = (values[part].astype("i4") for part in ("year", "month", "day"))
-        months, first_days = year * 12 + month - 1, _first_days()
-        days = first_days.take(months, mode="clip") + day - 1
-        wrong = (month < 1) | (year < 1) | (month > _MONTHS) | (day < 1)
-        # A month has as many days at least.
-        late = np.flatnonzero(day > _SHORTEST)
-        wrong[late] |= days[late] >= first_days.take(months[late] + 1, mode="clip")
-        if (wrong := wrong & valid).any():
-            row = int(np.argmax(wrong))
-            text = f"{year[row]:04}-{month[row]:02}-{day[row]:02}"
-            self.refuse(row, f"{text} is not a date that the driver can mean", _CAST)
-        return days
+    def _block(self, kind: Kind, values: Any, lengths: Any, most: int = 0, apart: Sequence[Any] = ()) -> pa.Array:
+        """Have the core make the array."""
+        place = (self.description.name, self.description.native, self.before)
+        return pa.array(_core.block(kind, values, lengths, most, apart, place))
 
-    def _dates(self, values: Any, _lengths: Any, valid: Any) -> pa.Array:
+    def _texts(self, values: Any, lengths: Any) -> pa.Array:
+        kind: Kind = "wide" if self.c_type == C_WCHAR else "bytes" if self.field.type == pa.binary() else "text"
+        # The driver ends a text with a zero.
+        most = (self.width - (self.c_type != C_BINARY)) * values.dtype.itemsize
+        apart = []
+        if lengths.max(initial=0) > most or lengths.min(initial=0) == NO_TOTAL:
+            beyond = np.flatnonzero((lengths > most) | (lengths == NO_TOTAL)).tolist()
+            apart = [(row, self._long(row)) for row in beyond]
+        return self._block(kind, values, lengths, most, apart)
+
+    def _dates(self, values: Any, lengths: Any) -> pa.Array:
         if self.driver.has_wrong_dates:
-            self._check_days_of_today(values, valid)
-        return self._built([self._days(values, valid)], valid)
+            self._check_days_of_today(values, lengths)
+        return self._block("date", values.view("u2"), lengths)
 
-    def _check_days_of_today(self, values: Any, valid: Any) -> None:
+    def _timestamps(self, values: Any, lengths: Any) -> pa.Array:
+        return self._block(self.field.type.unit, values.view("u2"), lengths).view(self.field.type)
+
+    def _check_days_of_today(self, values: Any, lengths: Any) -> None:
         """Look at the texts of dates with today's month and day, which the driver takes for what it cannot read."""
-        is_todays = np.zeros(len(values), "?")
-        for day in (self._begun, time.localtime()):
-            is_todays |= (values["month"] == day.tm_mon) & (values["day"] == day.tm_mday)
-        for row in np.flatnonzero(is_todays & valid):
-            text = (self.statement.long_value(int(row), self.number, C_CHAR, None) or b"").decode()
-            try:
-                dt.date.fromisoformat(text)
-            except ValueError:
-                self.refuse(int(row), f"{text} cannot be a {self.field.type}", _CAST)
+        # Both are compared as one number.
+        days = np.ndarray(len(values), "u4", values, 2, values.strides)
+        for mon, mday in {(each.tm_mon, each.tm_mday) for each in (self._begun, time.localtime())}:
+            for row in np.flatnonzero(days == np.array([mon, mday], "u2").view("u4")).tolist():
+                if lengths[row] != NULL_DATA:
+                    self._check_day(row)
 
-    def _timestamps(self, values: Any, _lengths: Any, valid: Any) -> pa.Array:
-        days = self._days(values, valid).astype("i8")
-        seconds = ((days * 24 + values["hour"]) * 60 + values["minute"]) * 60 + values["second"]
-        fraction, is_fine = values["fraction"].astype("i8"), self.field.type.unit == "ns"
-        if not is_fine:
-            if (cut := (fraction % 1000 != 0) & valid).any():
-                self.refuse(int(np.argmax(cut)), "a timestamp finer than the microseconds that the driver told", _CAST)
-            return self._built([seconds * 1_000_000 + fraction // 1000], valid)
-        # Of 64 bits of nanoseconds, the first and the last second are left out.
-        if (beyond := (np.abs(seconds) > _NANOSECONDS) & valid).any():
-            row = int(np.argmax(beyond))
-            self.refuse(row, f"the year {values[row]['year']} does not fit 64 bits of nanoseconds", _CAST)
-        return self._built([seconds * 1_000_000_000 + fraction], valid)
+    def _check_day(self, row: int) -> None:
+        text = (self.statement.long_value(row, self.number, C_CHAR, None) or b"").decode()
+        try:
+            dt.date.fromisoformat(text)
+        except ValueError:
+            self.refuse(row, f"{text} cannot be a {self.field.type}", _CAST)
 
-    def _parsed(self, values: Any, lengths: Any, valid: Any) -> pa.Array:
+    def _parsed(self, values: Any, lengths: Any) -> pa.Array:
         """Give what the texts of a column are."""
-        texts, kind = self._texts(values, lengths, valid, pa.string()), self.field.type
-        if self.driver.rounds_floats and pa.types.is_floating(kind) and valid.any():
-            self.refuse(int(np.argmax(valid)), "the driver rounds floats to 15 digits", _ROUNDED)
+        texts, kind = self._texts(values, lengths), self.field.type
+        if self.driver.rounds_floats and pa.types.is_floating(kind) and texts.null_count < len(texts):
+            self.refuse(int(np.argmax(lengths != NULL_DATA)), "the driver rounds floats to 15 digits", _ROUNDED)
         is_time = pa.types.is_time(kind)
         through = pa.timestamp("us") if is_time else pa.timestamp(kind.unit) if pa.types.is_timestamp(kind) else kind
         if is_time:
@@ -294,83 +275,15 @@ class Column:
                 self.refuse(row, message, _CAST)
         return array.cast(pa.int64()).cast(kind) if kind != through else array
 
-    def _uuids(self, values: Any, _lengths: Any, valid: Any) -> pa.Array:
+    def _uuids(self, values: Any, lengths: Any) -> pa.Array:
         # A GUID's first three parts are integers in the machine's order.
         parts = values.copy().view([("a", "<u4"), ("b", "<u2"), ("c", "<u2"), ("d", "u8")])
         swapped = np.empty(len(parts), [("a", ">u4"), ("b", ">u2"), ("c", ">u2"), ("d", "u8")])
         for name in "abcd":
             swapped[name] = parts[name]
-        stored = self._built([swapped], valid, pa.binary(16))
+        stored = self._built(swapped, lengths, pa.binary(16))
         kind = self.field.type
         return stored if kind == stored.type else pa.ExtensionArray.from_storage(kind, stored)
-
-    def _binaries(self, values: Any, lengths: Any, valid: Any) -> pa.Array:
-        data, sizes = self._joined(values, lengths, valid, 0)
-        return self._built([self._narrow(_offsets(sizes)), data], valid)
-
-    def _bytes_as_texts(self, values: Any, lengths: Any, valid: Any) -> pa.Array:
-        data, sizes = self._joined(values, lengths, valid, 0)
-        stored = self._built([self._narrow(_offsets(sizes)), data], valid, pa.binary())
-        try:
-            return stored.cast(pa.string())
-        except pa.ArrowInvalid:
-            row = next(row for row, value in enumerate(stored) if not _is(value, pa.string()))
-            self.refuse(row, "a text that is not UTF-8", _CAST)
-
-    def _texts(self, values: Any, lengths: Any, valid: Any, kind: pa.DataType | None = None) -> pa.Array:
-        units, sizes = self._joined(values, lengths, valid, 1)
-        offsets = _offsets(sizes)
-        if units.size and units.max() >= _ONE:
-            units, offsets = self._utf8(units, offsets)
-        data = units.astype("u1", copy=False)
-        return self._built([self._narrow(offsets), data], valid, kind)
-
-    def _narrow(self, offsets: Any) -> Any:
-        if offsets[-1] > _MOST_BYTES:
-            row = int(np.argmax(offsets > _MOST_BYTES)) - 1
-            self.refuse(row, "the values of one batch have more than two gigabytes", "give a smaller batch_size=")
-        return offsets.astype("i4")
-
-    def _utf8(self, units: Any, offsets: Any) -> tuple[Any, Any]:
-        """Give UTF-16 as UTF-8, and where each text begins there."""
-        if units.dtype == np.uint8:
-            row = int(np.searchsorted(offsets, np.argmax(units >= _ONE), side="right")) - 1
-            self.refuse(row, "a number with a letter that is not ASCII", _CAST)
-        is_low = (units & 0xFC00) == _SECOND
-        is_half = (units & 0xF800) == _HALF
-        try:
-            data = units.tobytes().decode("utf-16-le").encode()
-            position = -1
-        except UnicodeDecodeError as error:
-            position = error.start // 2
-        starts = offsets[:-1][offsets[:-1] < offsets[1:]]
-        if position < 0 and is_low[starts].any():
-            position = int(starts[np.argmax(is_low[starts])])
-        if position >= 0:
-            row = int(np.searchsorted(offsets, position, side="right")) - 1
-            self.refuse(row, "the driver's UTF-16 has half a character, which UTF-8 has not", _CAST)
-        sizes = 1 + (units >= _ONE).astype("i8") + ((units >= _TWO) & ~is_half)
-        return np.frombuffer(data, "u1"), np.concatenate(([0], np.cumsum(sizes)))[offsets]
-
-    def _joined(self, values: Any, lengths: Any, valid: Any, end: int) -> tuple[Any, Any]:
-        """Give all values one after another, and the size of each in units; ``end`` is that of a value's end."""
-        unit = values.dtype.itemsize
-        sizes = np.where(valid, lengths // unit, 0)
-        apart: dict[int, Any] = {}
-        for row in np.flatnonzero((sizes > self.width - end) | (lengths == NO_TOTAL)):
-            apart[int(row)] = np.frombuffer(self._long(int(row)), values.dtype)
-            sizes[row] = len(apart[int(row)])
-        longest, total = int(sizes.max(initial=0)), int(sizes.sum())
-        if apart or longest * len(values) > _SPARSE * total + _SMALL:
-            pieces = [apart.get(row, values[row, :size]) for row, size in enumerate(sizes)]
-            return np.concatenate(pieces) if pieces else values[:0, 0], sizes
-        block = values[:, :longest]
-        # The buffer is filled again by the next fetch.
-        if total == block.size:
-            return block.flatten(), sizes
-        # Of few bytes, they are compared in half the time.
-        kind = np.min_scalar_type(longest)
-        return block[np.arange(longest, dtype=kind) < sizes.astype(kind)[:, None]], sizes
 
     def _long(self, row: int) -> bytes:
         """Give a value that does not fit the buffer."""
@@ -389,17 +302,6 @@ def _is(text: pa.Scalar, kind: pa.DataType) -> bool:
     except pa.ArrowInvalid:
         return False
     return True
-
-
-@functools.cache
-def _first_days() -> Any:
-    """Give the day on which each month from the year 0 on begins: numpy's own dates take three times as long."""
-    months = np.arange(12 * (LAST_YEAR + 1) + 1) - 12 * 1970
-    return months.astype("M8[M]").astype("M8[D]").astype("i4")
-
-
-def _offsets(sizes: Any) -> Any:
-    return np.concatenate(([0], np.cumsum(sizes)))
 
 
 class Rows:

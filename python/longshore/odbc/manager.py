@@ -345,7 +345,7 @@ class Statement(Handle):
         # The driver ends a text with a zero of as many bytes as a unit has.
         end = 2 if c_type == C_WCHAR else 0
         pieces: list[bytes] = []
-        size, into, length = 0, (c_char * (4 << 10))(), c_ssize_t()
+        size, into, length = 0, (c_char * 512)(), c_ssize_t()
         while True:
             code = function("SQLGetData", *types)(self.value, number, c_type, into, len(into), byref(length))
             if self.check(code) == NO_DATA:
