@@ -240,10 +240,18 @@ def ended(writer: Any, reader: Any) -> None:
     writer.close()
 
 
+def answers_soon(server: longshore.Server) -> bool:
+    """Tell whether others are served, who wait for their session no longer than a statement has."""
+    for _ in range(20):
+        with suppress(fl.FlightTimedOutError):
+            return answers(server)
+    return False
+
+
 @pytest.fixture
 def hurried(tmp_path: Path) -> Iterator[longshore.Server]:
-    """Give a server with one session, whose statements have half a second."""
-    with longshore.serve(made("duckdb", tmp_path), port=0, statement_timeout=0.5, max_sessions=1) as running:
+    """Give a server with one session, whose statements have a second and a half."""
+    with longshore.serve(made("duckdb", tmp_path), port=0, statement_timeout=1.5, max_sessions=1) as running:
         yield running
 
 
@@ -251,10 +259,10 @@ def test_an_ingestion_that_stalls_ends_with_its_statements_time(hurried: longsho
     with plain(hurried, "")[0] as flight:
         writer, reader = flight.do_put(fl.FlightDescriptor.for_command(APPEND), BERTHS.schema, SOON)
         writer.write_batch(BERTHS)
-        with pytest.raises(fl.FlightTimedOutError, match=r"within 0.5 s"):
+        with pytest.raises(fl.FlightTimedOutError, match=r"within 1.5 s"):
             ended(writer, reader)
         # There is one session, and none of the rows is kept.
-        assert answers(hurried)
+        assert answers_soon(hurried)
 
 
 def test_a_reader_that_stalls_keeps_its_session_no_longer_than_its_statements_time(hurried: longshore.Server) -> None:
@@ -262,8 +270,8 @@ def test_a_reader_that_stalls_keeps_its_session_no_longer_than_its_statements_ti
         wide = query("SELECT range, repeat('x', 1000) AS wide FROM range(1000000)")
         stream = flight.do_get(flight.get_flight_info(wide, SOON).endpoints[0].ticket, SOON)
         assert stream.read_chunk().data.num_rows > 0
-        assert answers(hurried)
-        with pytest.raises(fl.FlightTimedOutError, match=r"no answer within 0.5 s"):
+        assert answers_soon(hurried)
+        with pytest.raises(fl.FlightTimedOutError, match=r"no answer within 1.5 s"):
             stream.read_all()
 
 
