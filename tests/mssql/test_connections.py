@@ -6,6 +6,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -13,8 +14,8 @@ import longshore
 from tests.mssql.reading import answer, prepare, read, rows, url
 from tests.servers import MSSQL
 from tests.tds import tokens
-from tests.tds.tokens import Count, Cut, Raw, ServerError
-from tests.tds.types import simple
+from tests.tds.tokens import Column, Count, Cut, Info, Raw, ServerError
+from tests.tds.types import MAX, Type, nvarchar, simple
 
 
 def test_a_wrong_password_is_the_servers_own_error_at_once(mssql: MSSQL) -> None:
@@ -136,6 +137,15 @@ def test_an_error_after_the_first_rows_is_an_error(mssql: MSSQL) -> None:
     answer(mssql, rows(simple("int"), 1, 2), ServerError(8134, "Divide by zero error encountered."))
     with pytest.raises(longshore.DataError, match="Divide by zero"):
         read(mssql)
+
+
+@pytest.mark.parametrize(("kind", "values"), [(simple("int"), (1, 2)), (nvarchar(MAX), ("a", "b"))], ids=["int", "max"])
+def test_a_message_amid_the_rows_is_passed_over(mssql: MSSQL, kind: Type, values: tuple[Any, Any]) -> None:
+    columns = [Column("v", kind)]
+    first, second = (tokens.row(columns, (value,)) for value in values)
+    said = tokens.message(Info(3621, "It goes on."))
+    answer(mssql, Raw(tokens.metadata(columns) + first + said + first + second + said + second))
+    assert read(mssql)["v"].to_pylist() == [values[0], *values, values[1]]
 
 
 @pytest.mark.parametrize("size", [10, 60, 500])
