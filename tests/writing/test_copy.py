@@ -65,11 +65,6 @@ def test_a_read_that_fails_leaves_nothing(url: str, harbour: str) -> None:
         read(url, f"SELECT * FROM {harbour}.t")
 
 
-def test_a_connection_cannot_be_both_ends(url: str, harbour: str) -> None:
-    with longshore.connect(url) as connection, pytest.raises(longshore.InterfaceError, match="same connection"):
-        longshore.copy("SELECT 1 AS n", connection, f"{harbour}.t", connection)
-
-
 def test_the_order_of_one_session_stays(url: str, harbour: str) -> None:
     query = "SELECT n::int FROM generate_series(1, 1000) AS n ORDER BY n DESC"
     longshore.copy(query, url, f"{harbour}.t", url)
