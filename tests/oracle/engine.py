@@ -409,7 +409,7 @@ class Cursor:
 def _fetched(name: str, values: pa.Array) -> list[Any]:
     """Return a column's values, which may be locators."""
     is_lob = name.startswith("longshore_lob_")
-    return [Lob(value) if is_lob and value else value for value in values.to_pylist()]
+    return [Lob(value) if is_lob and value is not None else value for value in values.to_pylist()]
 
 
 @contextlib.contextmanager

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 _WRAPPED = re.compile(r"SELECT (?P<items>.*) FROM \(\n(?P<query>.*)\n\)", re.DOTALL)
 _ITEM = re.compile(r'(?P<sql>.+?) AS "(?P<name>[^"]+)"(?:, |$)', re.DOTALL)
-_LOB = re.compile(r'CASE WHEN DBMS_LOB\.GETLENGTH\("(.+)"\) (<=|>) 32768 THEN "\1" END')
+_LOB = re.compile(r'CASE WHEN DBMS_LOB\.GETLENGTH\("(.+)"\) (NOT )?BETWEEN 1 AND 32768 THEN "\1" END')
 _TABLE = re.compile(r"SELECT \* FROM (.*)")
 #: The units of a LOB that comes whole.
 SHORT = 32_768
@@ -281,14 +281,17 @@ class Cursor:
             if lob is not None:
                 name = info.name if at == place else f"longshore_lob_{place}"
                 variable = self.outputtypehandler(self, replace(info, name=name))
-                assert (variable is None) == (lob[2] == ">")
-                short = [value is None or (len(value) <= SHORT) for value in values]
+                is_locator = lob[2] is not None
+                assert (variable is None) == is_locator
                 asked = [
-                    value if is_short == (lob[2] == "<=") else None
-                    for value, is_short in zip(values, short, strict=True)
+                    value if value is not None and (1 <= len(value) <= SHORT) != is_locator else None
+                    for value in values
                 ]
                 found.append(
-                    [Lob(value, self.database.missing) if variable is None and value else value for value in asked]
+                    [
+                        Lob(value, self.database.missing) if is_locator and value is not None else value
+                        for value in asked
+                    ]
                 )
             elif sql == f'"{info.name}"' and info.type_code == oracledb.DB_TYPE_NUMBER:
                 found.append([*values])
@@ -334,6 +337,7 @@ class Lob:
     def __init__(self, value: Any, missing: int = 0) -> None:
         """Keep the value; the pieces lack so many units."""
         self.missing, self.is_text = missing, isinstance(value, str)
+        self.type = oracledb.DB_TYPE_CLOB if self.is_text else oracledb.DB_TYPE_BLOB
         self.data = value.encode("utf-16-be") if self.is_text else value
 
     def size(self) -> int:

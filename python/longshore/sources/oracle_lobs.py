@@ -16,10 +16,11 @@ from longshore.errors import OperationalError
 if TYPE_CHECKING:
     from longshore.sources.oracle_columns import Column
 
-#: The characters or bytes of a LOB that comes whole; the query has such ones in one column, and others in one more.
+#: The most characters or bytes of a LOB that comes whole. The query has others in one more column: longer ones, and empty
+#: ones, which whole could not be told from NULL.
 _MOST = 32 << 10
-SHORT = f"CASE WHEN DBMS_LOB.GETLENGTH({{0}}) <= {_MOST} THEN {{0}} END"
-LONG = f"CASE WHEN DBMS_LOB.GETLENGTH({{0}}) > {_MOST} THEN {{0}} END"
+SHORT = f"CASE WHEN DBMS_LOB.GETLENGTH({{0}}) BETWEEN 1 AND {_MOST} THEN {{0}} END"
+LONG = f"CASE WHEN DBMS_LOB.GETLENGTH({{0}}) NOT BETWEEN 1 AND {_MOST} THEN {{0}} END"
 #: The begin of the names of columns of locators, and the end is the place of the column that a LOB is of.
 LOCATOR = "longshore_lob_"
 #: The rows that are fetched at once, the LOBs' characters and bytes after which a batch ends, and those of a piece.
@@ -63,7 +64,7 @@ def _variable(cursor: Any, info: Any) -> Any:
 def whole(locator: Any) -> str | bytes:
     """Give all of a LOB, read in pieces. Their sizes and places are in units of UTF-16, or in bytes."""
     size, done = locator.size(), 0
-    pieces: list[Any] = []
+    pieces: list[Any] = [b"" if locator.type is oracledb.DB_TYPE_BLOB else ""]
     while done < size:
         amount = min(_PIECE, size - done)
         try:
@@ -76,7 +77,7 @@ def whole(locator: Any) -> str | bytes:
             raise OperationalError(f"of a LOB came {done + units} characters or bytes at place {done}, and not {size}")
         pieces.append(piece)
         done += amount
-    joined: str | bytes = pieces[0][:0].join(pieces)
+    joined: str | bytes = pieces[0].join(pieces)
     return joined
 
 
