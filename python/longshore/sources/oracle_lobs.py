@@ -16,8 +16,8 @@ from longshore.errors import OperationalError
 if TYPE_CHECKING:
     from longshore.sources.oracle_columns import Column
 
-#: The most characters or bytes of a LOB that comes whole. The query has others in one more column: longer ones, and empty
-#: ones, which whole could not be told from NULL.
+#: The most characters or bytes of a LOB that comes whole. The query has others in one more column: longer ones, and
+#: empty ones, which whole could not be told from NULL.
 _MOST = 32 << 10
 SHORT = f"CASE WHEN DBMS_LOB.GETLENGTH({{0}}) BETWEEN 1 AND {_MOST} THEN {{0}} END"
 LONG = f"CASE WHEN DBMS_LOB.GETLENGTH({{0}}) NOT BETWEEN 1 AND {_MOST} THEN {{0}} END"
