@@ -41,6 +41,15 @@ static TABLE: LazyLock<Mutex<Table>> = LazyLock::new(|| {
     Mutex::default()
 });
 
+/// Called as the library is loaded: a child that is forked while another thread makes the table would wait for that thread.
+#[used]
+#[cfg_attr(target_os = "linux", unsafe(link_section = ".init_array"))]
+static AT_LOAD: extern "C" fn() = make_table;
+
+extern "C" fn make_table() {
+    LazyLock::force(&TABLE);
+}
+
 thread_local! {
     /// The table, while this thread forks.
     static HELD: RefCell<Option<MutexGuard<'static, Table>>> = const { RefCell::new(None) };
