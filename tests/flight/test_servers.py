@@ -52,6 +52,14 @@ def test_parameters_are_bound_by_the_server(foreign: GoFlight | JavaFlight, para
     assert found.column(0).to_pylist() == [1]
 
 
+def test_a_statement_is_closed_before_the_next(foreign: GoFlight | JavaFlight) -> None:
+    query = "SELECT value FROM intTable WHERE keyName = ?"
+    # The server in Java fails at one in twenty, if the last is being closed meanwhile.
+    with longshore.connect(foreign.url(), autocommit=True) as connection:
+        for _ in range(50):
+            assert connection.execute(query, ["one"]) == 1
+
+
 def test_a_parameter_too_many_is_an_error(foreign: GoFlight | JavaFlight) -> None:
     with pytest.raises(longshore.Error):
         longshore.read_sql("SELECT value FROM intTable WHERE id = ?", foreign.url(), params=[1, 2])

@@ -169,10 +169,12 @@ impl FlightBatches {
         self.rest = None;
         self.rows.from = From::Nothing;
         let Some(session) = &self.session else { return };
-        if !std::mem::replace(&mut self.rows.is_whole, true) {
+        if std::mem::replace(&mut self.rows.is_whole, true) {
+            session.close_done(self.prepared.take());
+        } else {
             cancel(session, &self.info);
+            session.close_prepared(self.prepared.take());
         }
-        session.close_prepared(self.prepared.take());
     }
 }
 

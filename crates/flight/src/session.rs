@@ -140,6 +140,18 @@ impl FlightSession {
         }
     }
 
+    /// Closes a statement that has done its work, before the next begins.
+    pub(crate) fn close_done(&self, prepared: Option<Prepared>) {
+        if let Some(prepared) = prepared.filter(|_| self.client().link.is_open()) {
+            prepared.close_answered(self.client(), &self.deadline.at_most(ENDING));
+        }
+    }
+
+    /// Closes a statement whose work has ended so.
+    pub(crate) fn close_after<T>(&self, prepared: Option<Prepared>, ended: &Result<T>) {
+        if ended.is_ok() { self.close_done(prepared) } else { self.close_prepared(prepared) }
+    }
+
     pub(crate) fn prepare(&self, text: &str) -> Result<Prepared> {
         Prepared::new(self.client(), text, self.transaction_id(), &self.deadline)
     }
@@ -201,7 +213,7 @@ impl FlightSession {
             None => self.prepare(&numbered.text)?,
         };
         let changed = prepared.update(self.client(), &[numbered.values], &self.deadline);
-        self.close_prepared(Some(prepared));
+        self.close_after(Some(prepared), &changed);
         changed
     }
 
@@ -278,7 +290,7 @@ impl Session for FlightSession {
         if counted.is_err() {
             cancel(self, &info);
         }
-        self.close_prepared(prepared);
+        self.close_after(prepared, &counted);
         counted.map(Some)
     }
 
@@ -292,7 +304,7 @@ impl Session for FlightSession {
                 let (first, values) =
                     longshore_source::sql::positional_sets(&self.settings().places.dialect(), text, sets)?;
                 if prepared.as_ref().is_none_or(|(known, _)| *known != first.text) {
-                    self.close_prepared(prepared.take().map(|(_, prepared)| prepared));
+                    self.close_done(prepared.take().map(|(_, prepared)| prepared));
                     prepared = Some((first.text.clone(), self.prepare(&first.text)?));
                 }
                 let Some((_, prepared)) = &prepared else { continue };
@@ -311,7 +323,7 @@ impl Session for FlightSession {
                 break;
             }
         }
-        self.close_prepared(prepared.map(|(_, prepared)| prepared));
+        self.close_after(prepared.map(|(_, prepared)| prepared), &ran);
         ran.map(|()| rows)
     }
 

@@ -141,7 +141,7 @@ impl Sink for FlightSink {
     fn commit(mut self: Box<Self>) -> Result<Written, Failed> {
         let mut done = self.finish();
         let Self { mut session, is_own, prepared, rows, .. } = *self;
-        session.close_prepared(prepared);
+        session.close_after(prepared, &done);
         if is_own && done.is_ok() {
             done = session.commit();
         }

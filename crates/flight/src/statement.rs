@@ -176,10 +176,20 @@ impl Prepared {
         changed(&put_batch(client, &command, &batch, deadline)?)
     }
 
-    /// Has the server forget it.
+    /// Has the server forget it, without waiting for the answer: it may not come.
     pub(crate) fn close(self, client: &Client) {
+        client.act_unwatched(self.closing());
+    }
+
+    /// Has the server forget it, and waits for the answer: some servers fail at a next statement meanwhile.
+    pub(crate) fn close_answered(self, client: &Client, deadline: &Deadline) {
+        // The rows are there: they do not depend on what the server says of this.
+        let _ = client.act(&self.closing(), deadline);
+    }
+
+    fn closing(self) -> Action {
         let request = ActionClosePreparedStatementRequest { prepared_statement_handle: self.handle };
-        client.act_unwatched(Action::new("ClosePreparedStatement", request.as_any().encode_to_vec()));
+        Action::new("ClosePreparedStatement", request.as_any().encode_to_vec())
     }
 }
 
