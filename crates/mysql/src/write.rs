@@ -37,7 +37,7 @@ fn start(session: &mut MySqlSession, load: &Load, log: &mut UndoLog) -> Result<(
     let (mut table, mut steps) = (name.clone(), vec![Step::Commit]);
     if load.makes_table() {
         table = sibling(&name, working_name(&name.table, "new"));
-        // Tables are no part of a transaction: it is only for the rows.
+        // Tables are not part of a transaction: it is only for the rows.
         steps.extend(create::new_table(connection, load, &name, &table, &server, "", log)?);
     } else {
         check_target(connection, load, &name)?;
