@@ -19,7 +19,7 @@ import pytest
 from tests.certificates import Certificates
 from tests.cutter import Action, Cutter, Way
 from tests.fixtures import require
-from tests.servers import Endpoint, MariaDB, MySQL, Mysqld, MySQLEndpoint, PgBouncer, PostgreSQL, Server
+from tests.servers import Endpoint, MariaDB, MySQL, Mysqld, MySQLEndpoint, PgBouncer, PostgreSQL
 
 Make = Callable[..., PostgreSQL]
 
@@ -212,14 +212,6 @@ with PostgreSQL() as server:
 @pytest.mark.server
 def test_pgbouncer_shares_connections(pgbouncer: PgBouncer) -> None:
     assert pgbouncer.psql("SELECT 1") == "1"
-
-
-@pytest.mark.parametrize("name", ["questdb", "h2"])
-def test_others_that_speak_the_wire(name: str, request: pytest.FixtureRequest) -> None:
-    server: Server = request.getfixturevalue(name)
-    with socket.create_connection((server.host, server.port), timeout=5) as client:
-        client.sendall(SSL_REQUEST)
-        assert client.recv(1) == b"N"
 
 
 @pytest.mark.parametrize("action", ["cut", "reset"])

@@ -22,7 +22,7 @@ from tests.conformance import plain, postgresql
 from tests.conformance.case import Case
 from tests.conformance.cases import CASES
 from tests.fixtures import Place
-from tests.servers import Endpoint, PgBouncer
+from tests.servers import PgBouncer
 
 pytestmark = [pytest.mark.packages, pytest.mark.pythons]
 
@@ -307,21 +307,3 @@ def test_long_values(run: Run, url: str) -> None:
         await connection.close()
 
     run(fetch())
-
-
-@pytest.mark.once
-@pytest.mark.parametrize("name", ["questdb", "h2"])
-def test_servers_that_only_speak_the_wire(name: str, request: pytest.FixtureRequest) -> None:
-    server: Endpoint = request.getfixturevalue(name)
-    # A type that only a catalogue knows, too; H2's binary dates are not PostgreSQL's.
-    queries = ["SELECT 'a' AS one, cast(7 AS smallint) AS two", "SELECT timestamp '2026-01-02 03:04:05' AS one"]
-
-    async def fetch() -> None:
-        connection = await asyncpg.connect(server.url(), statement_cache_size=0)
-        for query in queries * 2:
-            assert_same(
-                await connection.fetch_arrow(query), longshore.read_sql(query, server.url(), return_type="arrow")
-            )
-        connection.terminate()
-
-    asyncio.run(fetch())

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import longshore
-from tests.servers import Endpoint, QuestDB
+from tests.servers import Endpoint
 
 D = decimal.Decimal
 
@@ -182,15 +182,6 @@ def test_a_failed_transaction_is_its_owners_to_end(url: str, harbour: str, postg
         connection.rollback()
         assert longshore.write_sql(data, f"{harbour}.t", connection, if_exists="append") == 1
     assert rows(url, f"SELECT n FROM {harbour}.t") == [(1,)]
-
-
-@pytest.mark.parametrize("mode", ["fail", "append", "truncate", "replace", "upsert"])
-def test_a_server_that_only_speaks_the_wire(questdb: QuestDB, mode: Any) -> None:
-    key = "n" if mode == "upsert" else None
-    with pytest.raises(longshore.NotSupportedError, match="not PostgreSQL"):
-        longshore.write_sql(pa.table({"n": [1]}), "odd_boats", questdb.url(), if_exists=mode, key=key)
-    with pytest.raises(longshore.Error, match="odd_boats"):
-        longshore.read_sql("SELECT * FROM odd_boats", questdb.url())
 
 
 #: A column's type, values that it takes, one that it does not, and what is said of that.

@@ -2,13 +2,11 @@
 
 from collections.abc import Callable
 
-import pytest
-
 import longshore
 from tests.certificates import Certificates
 from tests.postgres.connections.failing import FAILURES
 from tests.postgres.connections.using import SCHEMA, check, read
-from tests.servers import H2, PgBouncer, PostgreSQL, QuestDB
+from tests.servers import PgBouncer, PostgreSQL
 
 
 def test_through_pgbouncer(pgbouncer: PgBouncer) -> None:
@@ -36,24 +34,3 @@ def test_over_tls(make_server: Callable[..., PostgreSQL], certificates: Certific
             connection.rollback()
             check(connection)
         assert read("SELECT pg_backend_pid() AS pid, true AS ssl", connection) == before
-
-
-def test_questdb(questdb: QuestDB) -> None:
-    with longshore.connect(questdb.url(), autocommit=True) as connection:
-        for number in range(3):
-            assert read("SELECT x FROM long_sequence(3)", connection) == [{"x": 1}, {"x": 2}, {"x": 3}], number
-        with pytest.raises(longshore.Error):
-            connection.execute("SELEC")
-        assert read("SELECT x FROM long_sequence(2)", connection) == [{"x": 1}, {"x": 2}]
-
-
-def test_h2(h2: H2) -> None:
-    with longshore.connect(h2.url()) as connection:
-        connection.execute("CREATE TABLE connections (i int)")
-        assert connection.execute("INSERT INTO connections VALUES (1), (2)") == 2
-        connection.commit()
-        assert read("SELECT i FROM connections ORDER BY i", connection) == [{"i": 1}, {"i": 2}]
-        connection.execute("DELETE FROM connections")
-        connection.rollback()
-        assert read("SELECT count(*) AS n FROM connections", connection) == [{"n": 2}]
-        connection.execute("DROP TABLE connections")

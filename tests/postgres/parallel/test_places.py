@@ -7,8 +7,8 @@ import pytest
 
 import longshore
 from tests.fixtures import require
-from tests.postgres.parallel.comparing import Statements, in_parts, read, rows, serially
-from tests.servers import H2, Endpoint, PgBouncer, PostgreSQL, QuestDB, Standby
+from tests.postgres.parallel.comparing import Statements, in_parts, read, rows
+from tests.servers import Endpoint, PgBouncer, PostgreSQL, Standby
 
 pytestmark = pytest.mark.server
 
@@ -76,16 +76,3 @@ def test_without_a_snapshot(url: str, statements: Statements, server: PostgreSQL
     in_parts("SELECT * FROM t", url, partition_on="k", partition_num=3, options=options)
     assert "pg_export_snapshot" not in server.log[statements.start :]
     assert server.psql("SELECT count(*) FROM pg_stat_activity WHERE state LIKE 'idle in%'") == "0"
-
-
-@pytest.mark.once
-def test_questdb(questdb: QuestDB) -> None:
-    query = "SELECT x FROM long_sequence(1000)"
-    table = serially("", query, questdb.url(), partition_num=2)
-    assert table.num_rows == 1000
-
-
-@pytest.mark.once
-def test_h2(h2: H2) -> None:
-    table = serially("", "SELECT 1 AS one", h2.url(), partition_num=2)
-    assert table.num_rows == 1

@@ -1,4 +1,4 @@
-"""Others than PostgreSQL itself that speak its wire."""
+"""Through PgBouncer."""
 
 import datetime as dt
 import gc
@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 import longshore
-from tests.postgres.connect.asking import failure, read
-from tests.servers import H2, Endpoint, PgBouncer, QuestDB
+from tests.postgres.connect.asking import read
+from tests.servers import Endpoint, PgBouncer
 
 # In the list of columns, or the server would make all rows before it sends the first.
 STREAMING = "SELECT repeat('x', 100) AS one, generate_series(1, 500000000) AS two"
@@ -97,67 +97,6 @@ def test_pgbouncer_stream_dropped(pgbouncer: PgBouncer, postgres: Endpoint) -> N
     gc.collect()
     wait(lambda: not running(postgres, query))
     assert read(pgbouncer.url()) == 1
-
-
-def test_questdb(questdb: QuestDB) -> None:
-    assert read(questdb.url()) == 1
-    assert failure(questdb.url(password="hidden"))
-
-
-def test_h2(h2: H2) -> None:
-    assert read(h2.url()) == 1
-
-
-@pytest.fixture(params=["questdb", "h2"])
-def other(request: pytest.FixtureRequest) -> str:
-    """Give the URL of each server that is not PostgreSQL."""
-    server: Endpoint = request.getfixturevalue(request.param)
-    return server.url()
-
-
-def test_values(other: str) -> None:
-    table = longshore.read_sql("SELECT 'a' AS one, cast(7 AS smallint) AS two", other, return_type="arrow")
-    assert table.schema.types == [pa.string(), pa.int16()]
-    assert table.to_pylist() == [{"one": "a", "two": 7}]
-    table = longshore.read_sql("SELECT 8 AS one, cast(9 AS bigint) AS two", other, return_type="arrow")
-    assert table.schema.types == [pa.int32(), pa.int64()]
-    assert table.to_pylist() == [{"one": 8, "two": 9}]
-
-
-def test_a_timestamp(other: str) -> None:
-    table = longshore.read_sql("SELECT timestamp '2026-01-02 03:04:05' AS one", other, return_type="arrow")
-    assert table.schema.types == [pa.timestamp("us")]
-    assert table.to_pylist() == [{"one": TIMESTAMP}]
-
-
-def test_params(other: str) -> None:
-    assert rows(other, "SELECT $1 AS one", params=["é"]) == [{"one": "é"}]
-    assert rows(other, "SELECT cast($1 AS int) + 1 AS one", params=[7]) == [{"one": 8}]
-    assert rows(other, "SELECT cast(:a AS int) + 1 AS one", params={"a": 7}) == [{"one": 8}]
-
-
-@pytest.mark.parametrize("protocol", ["binary", "text"])
-def test_a_table(other: str, protocol: str) -> None:
-    before = [
-        f"CREATE TABLE kept_{protocol} (i INT, s VARCHAR, m TIMESTAMP)",
-        f"INSERT INTO kept_{protocol} VALUES (7, 'é', '2026-01-02T03:04:05.678901'), (NULL, NULL, NULL)",
-    ]
-    assert rows(other, "SELECT 1 AS one", pre_execution_query=before) == [{"one": 1}]
-    assert rows(other, f"SELECT * FROM kept_{protocol}", options={"protocol": protocol}) == [
-        {"i": 7, "s": "é", "m": TIMESTAMP.replace(microsecond=678901)},
-        {"i": None, "s": None, "m": None},
-    ]
-
-
-def test_a_list(other: str) -> None:
-    queries = ["SELECT 1 AS one", "SELECT 2 AS one"]
-    with pytest.warns(longshore.SerialReadWarning, match="parts cannot be prepared"):
-        assert rows(other, queries, options={"snapshot": False}) == [{"one": 1}, {"one": 2}]
-
-
-def test_a_list_in_one_snapshot_needs_a_server_that_has_it(h2: H2) -> None:
-    with pytest.raises(longshore.ProgrammingError, match="ISOLATION LEVEL"):
-        rows(h2.url(), ["SELECT 1 AS one", "SELECT 2 AS one"], partition_num=1)
 
 
 def test_the_shared_server(postgres: Endpoint) -> None:
