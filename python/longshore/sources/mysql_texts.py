@@ -9,10 +9,13 @@ import queue
 import struct
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from longshore import errors
 from longshore.errors import InterfaceError, OperationalError
+
+if TYPE_CHECKING:
+    from longshore.sources.mysqlclient import Driver
 
 BUSY = "let its statement end, or close the stream that reads through it"
 ALONE = "the connection is in autocommit: each statement of ours would be for itself"
@@ -38,10 +41,9 @@ BINARY, UTF8MB4 = 63, 45
 
 
 class Column(NamedTuple):
-    """The facts that a driver tells of a column; ``original`` is its name in its table, if the driver tells it."""
+    """The facts that a driver tells of a column."""
 
     name: str
-    original: str
     charset: int
     length: int
     code: int
@@ -57,59 +59,10 @@ class Done(NamedTuple):
     info: str
 
 
-class Driver(Protocol):
-    """The interface to one driver's connection."""
-
-    failure: type[Exception]
-
-    def query(self, statement: bytes) -> None:
-        """Run a statement, up to its first answer."""
-
-    def columns(self) -> list[Column] | None:
-        """Give the columns of the answer; None where it has no rows."""
-
-    def fetch(self, rows: int) -> Sequence[Sequence[bytes | None]]:
-        """Give the next rows, as the server has sent them; none is the end."""
-
-    def done(self) -> Done:
-        """Tell of an answer without rows."""
-
-    def warnings(self) -> int:
-        """Count the last statement's warnings."""
-
-    def advance(self) -> None:
-        """Go to the next answer, which there is."""
-
-    def has_more(self) -> bool:
-        """Whether another answer follows one that has come whole."""
-
-    def explained(self, error: Any) -> tuple[int, str, str]:
-        """Give an error's number, SQLSTATE and text."""
-
-    def take_several(self, several: bool) -> None:  # noqa: FBT001  the protocol's
-        """Have the server take several statements in one text, or one."""
-
-    def counts_found_rows(self) -> bool:
-        """Whether rows count that an UPDATE has found and left as they were."""
-
-    def is_leased(self) -> bool:
-        """Whether its own statements are refused."""
-
-    def refuse(self, refusal: Callable[..., object]) -> None:
-        """Have the driver's own statements call this."""
-
-    def allow(self) -> None:
-        """Have them run again."""
-
-    def sever(self) -> None:
-        """Cut the connection, whatever waits on it."""
-
-
 class Leased(NamedTuple):
     """A driver's connection, and what opens another like it."""
 
-    connection: Any
-    driver: Driver
+    driver: "Driver"
     another: Callable[[], Any]
 
 
@@ -335,21 +288,12 @@ class Client(Adopted):
             yield block
 
     def _head(self, columns: Sequence[Column]) -> bytes:
-        # Catalogue, database and tables are not used.
+        # Catalogue, database and tables are not used, and the name that a column has in its table is not told.
         definitions = [
             b"\0\0\0\0"
-            + _cell(column.name.encode())
-            + _cell(column.original.encode())
-            + struct.pack(
-                "<BHIBHB2x",
-                12,
-                column.charset,
-                column.length & 0xFFFF_FFFF,
-                column.code,
-                column.flags & 0xFFFF,
-                column.decimals & 0xFF,
-            )
-            for column in columns
+            + _cell(name.encode())
+            + struct.pack("<xBHIBHB2x", 12, charset, length & 0xFFFF_FFFF, code, flags & 0xFFFF, decimals & 0xFF)
+            for name, charset, length, code, flags, decimals in columns
         ]
         return b"".join(map(self._packet, [_length(len(columns)), *definitions])) + self._end(self._status)
 

@@ -19,7 +19,7 @@ _METHODS = ("query", "next_result", "commit", "rollback", "autocommit", "select_
 
 
 class Driver:
-    """The interface of its connection."""
+    """The interface of its connection, whose errors are ``failure``."""
 
     failure = MySQLdb.Error
 
@@ -45,18 +45,18 @@ class Driver:
             connection.converter = self._converter
 
     def columns(self) -> list[Column] | None:
-        """Give the columns of the answer; it does not tell what they are called in their tables."""
+        """Give the columns of the answer; None where it has no rows."""
         result = self._result
         if result is None:
             return None
         told = zip(result.describe(), result.field_flags(), result.converter, strict=True)
         return [
-            Column(name, "", BINARY if converter is bytes else UTF8MB4, length, code, flags, decimals)
+            Column(name, BINARY if converter is bytes else UTF8MB4, length, code, flags, decimals)
             for (name, code, _, length, _, decimals, _), flags, converter in told
         ]
 
     def fetch(self, rows: int) -> Sequence[Sequence[bytes | None]]:
-        """Give the next rows."""
+        """Give the next rows, as the server has sent them; none is the end."""
         fetched: Sequence[Sequence[bytes | None]] = self._result.fetch_row(rows)
         return fetched
 
@@ -73,11 +73,11 @@ class Driver:
         return count
 
     def advance(self) -> None:
-        """Go to the next answer."""
+        """Go to the next answer, which there is."""
         self._use()
 
     def has_more(self) -> bool:
-        """Whether another answer follows, to which it goes."""
+        """Whether another answer follows one that has come whole; it goes there."""
         if self._follows is None:
             self._follows = type(self._connection).next_result(self._connection) != -1
         return self._follows

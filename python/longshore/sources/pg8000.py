@@ -9,7 +9,7 @@ from typing import Any, Literal
 from pg8000 import core, exceptions
 
 from longshore import errors
-from longshore.sources.postgresql import ClientSession, scheme
+from longshore.sources.postgresql import ClientSession, Column, Texts, scheme
 
 __all__ = ["adopt", "scheme"]
 
@@ -26,11 +26,6 @@ _KINDS: dict[str, type[errors.Error]] = {
 _ELSEWHERE = 2
 #: The code that asks a server to stop a statement, in place of a protocol's version.
 _CANCEL = 80877102
-
-
-def adopt(connection: Any, owner: object = None) -> "Session":
-    """Give a session over a connection of the caller's, which stays open."""
-    return Session(connection, owner)
 
 
 class _Texts(dict[int, Any]):
@@ -62,17 +57,18 @@ class Session(ClientSession):
         """Give the rows of a query, which here are lists, as tuples."""
         return [tuple(row) for row in super().rows(query)]
 
-    def _send(self, command: str, values: Sequence[bytes | None] = (), *, is_binary: bool = False) -> "_Result":
+    def _send(self, command: str, values: Sequence[bytes | None] = (), *, is_binary: bool = False) -> Texts:
         del is_binary  # it has texts alone, and the core is told so
         connection, converters = self.connection, self.connection.pg_types
         bound = [None if value is None else value.decode() for value in values]
         connection.pg_types = _Texts()
         try:
-            return _Result(connection.execute_unnamed(command, vals=bound, oids=self._oids if values else ()))
+            done = connection.execute_unnamed(command, vals=bound, oids=self._oids if values else ())
         finally:
             connection.pg_types = converters
+        return Texts(len(done.columns or []), done.rows or [])
 
-    def _describe(self, query: str) -> tuple[Any, list[int]]:
+    def _describe(self, query: str) -> tuple[list[Column], list[int]]:
         oids: list[int] = []
         connection, context = self.connection, core.Context(query)
 
@@ -90,7 +86,9 @@ class Session(ClientSession):
         finally:
             connection.message_types = handlers
         self._oids = oids
-        return _Result(context), oids
+        names = ("table_oid", "column_attrnum", "type_oid", "type_size", "type_modifier")
+        told = context.columns or []
+        return [(each["name"].encode(), *(int(each[name]) for name in names)) for each in told], oids
 
     def _run_at_once(self, query: str, values: Sequence[bytes | None]) -> Any:
         return self._send(query, values)
@@ -118,32 +116,5 @@ class Session(ClientSession):
             other.recv(1)
 
 
-class _Result:
-    """The rows of a statement, in libpq's words."""
-
-    def __init__(self, context: Any) -> None:
-        self._columns, self._rows = context.columns or [], context.rows or []
-        self.nfields, self.ntuples = len(self._columns), len(self._rows)
-
-    def get_value(self, row: int, column: int) -> bytes | None:
-        value = self._rows[row][column]
-        return None if value is None else value.encode()
-
-    def fname(self, at: int) -> bytes:
-        name: str = self._columns[at]["name"]
-        return name.encode()
-
-    def ftable(self, at: int) -> int:
-        return int(self._columns[at]["table_oid"])
-
-    def ftablecol(self, at: int) -> int:
-        return int(self._columns[at]["column_attrnum"])
-
-    def ftype(self, at: int) -> int:
-        return int(self._columns[at]["type_oid"])
-
-    def fsize(self, at: int) -> int:
-        return int(self._columns[at]["type_size"])
-
-    def fmod(self, at: int) -> int:
-        return int(self._columns[at]["type_modifier"])
+#: Gives a session over a connection of the caller's, which stays open.
+adopt = Session

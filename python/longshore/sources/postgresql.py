@@ -22,6 +22,9 @@ _BEGUN = "begin a transaction on it, as with connection.transaction(), or give t
 _HAS_SNAPSHOT = "25001"
 _LEVEL = 'give the engine isolation_level="REPEATABLE READ", or options={"snapshot": False}'
 _GUARD = "longshore_guard"
+#: A column as the server describes it: its name, the OID and the number of a table's column that it is, the OID, the
+#: size and the modifier of its type.
+Column = tuple[bytes, int, int, int, int, int]
 #: The codes by which DECLARE refuses a statement that returns rows and is not a SELECT, or changes some within it.
 NO_CURSOR = {"42601", "0A000"}
 
@@ -89,8 +92,8 @@ class ClientSession(DriverSession):
         """Run a query without parameters, whose cells are wanted as the server has sent them."""
         return self._send(query, is_binary=is_binary)
 
-    def _describe(self, query: str) -> tuple[Any, list[int]]:
-        """Give a result without rows of a statement that is not run, and the OIDs of its parameters' types."""
+    def _describe(self, query: str) -> tuple[list[Column], list[int]]:
+        """Describe the columns of a statement, which is not run, and give the OIDs of its parameters' types."""
         raise NotImplementedError
 
     def _run_at_once(self, query: str, values: Sequence[bytes | None]) -> Any:
@@ -148,8 +151,8 @@ class ClientSession(DriverSession):
                 self.begins = self.owner is not None
                 self.transaction = "none" if self.begins else "open"
             self._guard()
-            described, oids = self._describe(query)
-        return (_description(described) if described.nfields else None), oids
+            columns, oids = self._describe(query)
+        return (_description(columns) if columns else None), oids
 
     def ask(self, question: str) -> Any:
         """Give the answer to a question of the core's, as texts."""
@@ -242,14 +245,22 @@ class ClientSession(DriverSession):
         self._copy(f"COPY {name} FROM STDIN (FORMAT {form})", rows)
 
 
-def _description(result: Any) -> bytes:
-    """Give the message that has described a statement's columns, which libpq has taken apart."""
-    columns = [
-        (result.fname(at) or b"")
-        + struct.pack(
-            "!xIhIhih", result.ftable(at), result.ftablecol(at), result.ftype(at), result.fsize(at), result.fmod(at), 0
-        )
-        for at in range(result.nfields)
-    ]
-    body = struct.pack("!H", len(columns)) + b"".join(columns)
+def _description(columns: Sequence[Column]) -> bytes:
+    """Give the message that has described a statement's columns, which the client has taken apart."""
+    described = [name + struct.pack("!xIhIhih", *rest, 0) for name, *rest in columns]
+    body = struct.pack("!H", len(columns)) + b"".join(described)
     return struct.pack("!cI", b"T", 4 + len(body)) + body
+
+
+class Texts:
+    """Rows of texts, in libpq's words."""
+
+    def __init__(self, width: int, rows: Sequence[Sequence[str | None]]) -> None:
+        """Keep the rows, each of so many cells."""
+        self._rows = rows
+        self.nfields, self.ntuples = width, len(rows)
+
+    def get_value(self, row: int, column: int) -> bytes | None:
+        """Give a cell as the server has sent it."""
+        value = self._rows[row][column]
+        return None if value is None else value.encode()

@@ -9,7 +9,7 @@ from psycopg.rows import tuple_row
 
 from longshore import errors
 from longshore.sources import LIBPQ
-from longshore.sources.postgresql import ClientSession, scheme
+from longshore.sources.postgresql import ClientSession, Column, scheme
 
 __all__ = ["address", "adopt", "scheme"]
 
@@ -46,11 +46,6 @@ def address(connection: Any) -> tuple[dict[str, str] | None, str]:
     return None, reason
 
 
-def adopt(connection: "psycopg.Connection[Any]", owner: object = None) -> "Session":
-    """Give a session over a connection of the caller's, which stays open."""
-    return Session(connection, owner)
-
-
 class Session(ClientSession):
     """One connection, whose statements go by libpq's own functions."""
 
@@ -70,12 +65,16 @@ class Session(ClientSession):
             pgconn = self.connection.pgconn
             return _checked(pgconn.exec_params(command.encode(), bound, oids, result_format=int(is_binary)))
 
-    def _describe(self, query: str) -> tuple[Any, list[int]]:
+    def _describe(self, query: str) -> tuple[list[Column], list[int]]:
         with self.connection.lock:
             _checked(self.connection.pgconn.prepare(b"", query.encode()))
-            described = _checked(self.connection.pgconn.describe_prepared(b""))
-        self._oids = [described.param_type(at) for at in range(described.nparams)]
-        return described, self._oids
+            told = _checked(self.connection.pgconn.describe_prepared(b""))
+        self._oids = [told.param_type(at) for at in range(told.nparams)]
+        columns = [
+            (told.fname(at) or b"", told.ftable(at), told.ftablecol(at), told.ftype(at), told.fsize(at), told.fmod(at))
+            for at in range(told.nfields)
+        ]
+        return columns, self._oids
 
     def _run_at_once(self, query: str, values: Sequence[bytes | None]) -> Any:
         return self._send(query, values, is_binary=self.is_binary)
@@ -96,6 +95,10 @@ class Session(ClientSession):
     def cancel(self) -> None:
         """Stop what runs."""
         self.connection.cancel_safe()
+
+
+#: Gives a session over a connection of the caller's, which stays open.
+adopt = Session
 
 
 def _checked(result: Any) -> Any:

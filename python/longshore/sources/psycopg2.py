@@ -10,7 +10,7 @@ from psycopg2 import extensions
 
 from longshore import _core
 from longshore.errors import NotSupportedError
-from longshore.sources.postgresql import NO_CURSOR, ClientSession, scheme
+from longshore.sources.postgresql import NO_CURSOR, ClientSession, Column, Texts, scheme
 
 __all__ = ["adopt", "scheme"]
 
@@ -30,11 +30,6 @@ _PARAMETERS = (
     "unnest(parameter_types) WITH ORDINALITY AS p(t, n) WHERE name = '{}' ORDER BY n"
 )
 _OTHER = "use postgresql+psycopg, or a SELECT"
-
-
-def adopt(connection: Any, owner: object = None) -> "Session":
-    """Give a session over a connection of the caller's, which stays open."""
-    return Session(connection, owner)
 
 
 class Session(ClientSession):
@@ -64,15 +59,20 @@ class Session(ClientSession):
         del is_binary  # it has texts alone, and the core is told so
         self.opened().execute(_core.postgresql_inlined(command, self._literals(values)))
 
-    def _ask(self, query: str, *, is_binary: bool = False) -> Any:
+    def _ask(self, query: str, *, is_binary: bool = False) -> Texts:
         del is_binary  # as above
+        cursor = self._asked(query)
+        return Texts(len(cursor.description or []), cursor.fetchall() if cursor.description else [])
+
+    def _asked(self, query: str) -> Any:
+        """Run a query whose cells come as the server has sent them."""
         cursor = self.opened()
         texts = extensions.new_type(_BUILTIN + self._columns, "TEXTS", lambda value, _cursor: value)
         extensions.register_type(texts, cursor)
         cursor.execute(query)
-        return _Result(cursor)
+        return cursor
 
-    def _describe(self, query: str) -> tuple[Any, list[int]]:
+    def _describe(self, query: str) -> tuple[list[Column], list[int]]:
         name = f"longshore_{secrets.token_hex(8)}"
         try:
             self._send(f"PREPARE {name} AS {query}")
@@ -87,10 +87,10 @@ class Session(ClientSession):
                 f"psycopg2 tells the columns of such a statement only once it has run ({error.diag.message_primary})"
             )
             raise NotSupportedError(message, hint=_OTHER) from None
-        described = self._ask(f"FETCH 0 FROM {name}")
+        columns = [_column(each) for each in self._asked(f"FETCH 0 FROM {name}").description or []]
         self._send(f"CLOSE {name}")
-        self._columns = tuple(described.ftype(at) for at in range(described.nfields))
-        return described, [oid for oid, _ in parameters]
+        self._columns = tuple(kind for _, _, _, kind, _, _ in columns)
+        return columns, [oid for oid, _ in parameters]
 
     def _literals(self, values: Sequence[bytes | None]) -> list[str]:
         # Else each would be of the type of what stands around it.
@@ -105,42 +105,18 @@ class Session(ClientSession):
         self.connection.cancel()
 
 
-class _Result:
-    """A cursor's rows, in libpq's words."""
+#: Gives a session over a connection of the caller's, which stays open.
+adopt = Session
 
-    def __init__(self, cursor: Any) -> None:
-        self._columns = cursor.description or []
-        self._rows = cursor.fetchall() if self._columns else []
-        self.nfields, self.ntuples = len(self._columns), len(self._rows)
 
-    def get_value(self, row: int, column: int) -> bytes | None:
-        value = self._rows[row][column]
-        return None if value is None else value.encode()
-
-    def fname(self, at: int) -> bytes:
-        name: str = self._columns[at].name
-        return name.encode()
-
-    def ftable(self, at: int) -> int:
-        return self._columns[at].table_oid or 0
-
-    def ftablecol(self, at: int) -> int:
-        return self._columns[at].table_column or 0
-
-    def ftype(self, at: int) -> int:
-        oid: int = self._columns[at].type_code
-        return oid
-
-    def fsize(self, at: int) -> int:
-        return -1 if self.fmod(at) > 0 else 0
-
-    def fmod(self, at: int) -> int:
-        """Give the modifier, which is told in parts: of numeric, and as the length of what has one."""
-        column = self._columns[at]
-        if column.type_code == _NUMERIC:
-            is_free = column.precision is None or column.precision > _MOST_DIGITS
-            return -1 if is_free else (column.precision << 16 | column.scale) + 4
-        return column.internal_size + 4 if column.internal_size is not None and column.internal_size > 0 else -1
+def _column(told: Any) -> Column:
+    kind, size = told.type_code, told.internal_size
+    modifier = size + 4 if size is not None and size > 0 else -1
+    if kind == _NUMERIC:
+        # It is told in parts.
+        is_free = told.precision is None or told.precision > _MOST_DIGITS
+        modifier = -1 if is_free else (told.precision << 16 | told.scale) + 4
+    return told.name.encode(), told.table_oid or 0, told.table_column or 0, kind, -1 if modifier > 0 else 0, modifier
 
 
 def _literal(value: bytes | None) -> str:

@@ -2,6 +2,7 @@
 
 import contextlib
 import copy
+from collections.abc import Callable
 from typing import Any
 
 import pymysql
@@ -51,22 +52,12 @@ class Client(Adopted):
 
     def receive(self, size: int) -> bytes | None:
         """Receive some bytes; None where nothing has come for a while."""
-        try:
-            received: bytes = self._socket.recv(size)
-        except TimeoutError:
-            return None
-        except OSError as error:
-            raise lost(error) from None
+        received: bytes | None = _waited(self._socket.recv, size)
         return received
 
     def send(self, data: bytes) -> int | None:
         """Send some of the bytes; None where none could be sent for a while."""
-        try:
-            sent: int = self._socket.send(data)
-        except TimeoutError:
-            return None
-        except OSError as error:
-            raise lost(error) from None
+        sent: int | None = _waited(self._socket.send, data)
         return sent
 
     def run_elsewhere(self, statements: list[str]) -> None:
@@ -96,6 +87,16 @@ class Client(Adopted):
             return
         connection._sock.settimeout(self._timeout)
         connection._result, connection.server_status = None, status
+
+
+def _waited(call: Callable[[Any], Any], argument: object) -> Any:
+    """Call the socket; None where it has waited for a while."""
+    try:
+        return call(argument)
+    except TimeoutError:
+        return None
+    except OSError as error:
+        raise lost(error) from None
 
 
 def _refuse(*_command: object) -> None:

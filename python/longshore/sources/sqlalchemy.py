@@ -1,7 +1,6 @@
 """SQLAlchemy's engines and connections: their URL where that says all of them, else the driver's connection."""
 
 import contextlib
-import importlib
 import inspect
 import sys
 from collections.abc import Iterator
@@ -41,8 +40,6 @@ _ENGINE = "create_engine.<locals>.connect"
 
 #: Those whose connections can be read and written through.
 _DRIVERS = {"psycopg", "psycopg2", "pg8000", "pymysql", "mysqldb", "pysqlite", "longshore"}
-#: Those of MySQL's whose statements are texts, by the module here that calls them.
-_BY_TEXTS = {"mysqldb": "mysqlclient"}
 #: The statement that begins a transaction, as any statement does.
 _BEGIN = {"sqlite": "SELECT 1", "postgresql": "SHOW transaction_isolation"}
 #: A bit of MySQL's status.
@@ -144,11 +141,12 @@ def _through_pool(engine: Engine) -> Resolved:
 
 def _leased(engine: Engine, driver: Any) -> Any:
     """Give a connection that the core cannot speak on with what opens another one, by which it is stopped."""
-    if engine.dialect.driver not in _BY_TEXTS:
+    if engine.dialect.driver != "mysqldb":
         return driver
-    module: Any = importlib.import_module(f"longshore.sources.{_BY_TEXTS[engine.dialect.driver]}")
+    from longshore.sources.mysqlclient import Driver
+
     pool: Any = engine.pool
-    return Leased(driver, module.Driver(driver), lambda: pool._invoke_creator(None))  # noqa: SLF001  as above
+    return Leased(Driver(driver), lambda: pool._invoke_creator(None))  # noqa: SLF001  as above
 
 
 def _refuse(message: str, hint: str = _CONNECTED) -> None:
