@@ -6,38 +6,6 @@ import pyarrow.compute as pc
 from longshore import errors
 
 
-def postgresql_type(field: pa.Field) -> str:
-    """Give PostgreSQL's type of a column; raises ``NotSupportedError`` for one that no parameter has."""
-    kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
-    if pa.types.is_decimal(kind):
-        digits = max(kind.precision, kind.scale) - min(kind.scale, 0)
-        return f"numeric({digits},{max(kind.scale, 0)})"
-    if pa.types.is_timestamp(kind):
-        return "timestamp" if kind.tz is None else "timestamptz"
-    name = next((name for name, kinds in _POSTGRESQL.items() if str(kind).partition("[")[0] in kinds), None)
-    if name is None:
-        raise errors.NotSupportedError(f"ODBC has no parameter of {kind}: cast it, or give its text", column=field.name)
-    return name
-
-
-_POSTGRESQL = {
-    "boolean": {"bool"},
-    "smallint": {"int8", "int16", "uint8"},
-    "integer": {"int32", "uint16"},
-    "bigint": {"int64", "uint32"},
-    "numeric(20,0)": {"uint64"},
-    "real": {"float", "halffloat"},
-    "double precision": {"double"},
-    "text": {"string", "large_string", "string_view", "null"},
-    "bytea": {"binary", "large_binary", "binary_view", "fixed_size_binary"},
-    "date": {"date32", "date64"},
-    "time": {"time32", "time64"},
-    "interval": {"duration", "month_day_nano_interval"},
-    "uuid": {"extension<arrow.uuid>"},
-    "json": {"extension<arrow.json>"},
-}
-
-
 def sqlite_type(field: pa.Field) -> str:
     """Give the class of SQLite's values that holds those of a column of ``as_sqlite``."""
     kind = field.type

@@ -9,13 +9,13 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from longshore import errors
+from longshore import _core, errors
 from longshore.odbc import manager
 from longshore.odbc.columns import Column, Driver, Rows
 from longshore.odbc.manager import Connection, Description, OdbcError, Statement
 from longshore.odbc.mariadb import MARIADB, MariaDBLoader
 from longshore.odbc.parameters import bind, execute_all, rows_of
-from longshore.odbc.staging import as_sqlite, has_empty_bytes, postgresql_type, sqlite_new_types, sqlite_type
+from longshore.odbc.staging import as_sqlite, has_empty_bytes, sqlite_new_types, sqlite_type
 from longshore.sources.arrow import ingested, objects, streamed
 from longshore.sources.dialects import POSTGRESQL, SQLITE
 from longshore.sources.loading import TableLoader
@@ -347,10 +347,13 @@ class Session(DriverSession):
         return pa.schema([Column(number, parameter, self.driver).field for number, parameter in told])
 
     def _stage(self, name: str, frame: object) -> None:
-        table, kind_of = ingested(frame, self.dialect), postgresql_type
+        table = ingested(frame, self.dialect)
         if self.dialect is _SQLITE:
-            table, kind_of = as_sqlite(table), sqlite_type
-        columns = ", ".join(f"{POSTGRESQL.quoted(field.name)} {kind_of(field)}" for field in table.schema)
+            table = as_sqlite(table)
+            named = [(field.name, sqlite_type(field)) for field in table.schema]
+        else:
+            named = _core.postgresql_columns(table.schema.empty_table())
+        columns = ", ".join(f"{POSTGRESQL.quoted(column)} {kind}" for column, kind in named)
         for statement in (f"DROP TABLE IF EXISTS {name}", f"CREATE TEMPORARY TABLE {name} ({columns})"):
             self._run(statement, None)
         cursor = self.opened()
