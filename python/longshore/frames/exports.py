@@ -13,6 +13,7 @@ from urllib.parse import unquote, urlsplit
 from longshore.errors import DataError, InterfaceError, NotSupportedError, OperationalError, ProgrammingError
 from longshore.frames import missing
 from longshore.frames.stored import extension_name
+from longshore.sources.arrow import first_failure
 from longshore.texts import quoted
 
 try:
@@ -396,7 +397,7 @@ def _cast(array: Any, field: Any, table: str, before: int) -> Any:
     try:
         return _exact(array, field.type)
     except pa.ArrowInvalid:
-        row = before + _first(array, field.type)
+        row = before + first_failure(array, lambda part: _exact(part, field.type))
         hint = f"cast it, or delete the row, and export the table {table!r} again"
         message = f"column {field.name!r}, row {row}: a value of {array.type} does not fit {field.type}"
         raise DataError(message, column=field.name, row=row, native_type=str(array.type), hint=hint) from None
@@ -410,17 +411,3 @@ def _exact(array: Any, kind: Any) -> Any:
     if "date64" in str(array.type) and not made.cast(array.type).equals(array):
         raise pa.ArrowInvalid("a date has a time of day")
     return made
-
-
-def _first(array: Any, kind: Any) -> int:
-    """Find the first value that does not fit."""
-    low, high = 0, len(array)
-    while high - low > 1:
-        middle = (low + high) // 2
-        try:
-            _exact(array.slice(low, middle - low), kind)
-        except pa.ArrowInvalid:
-            high = middle
-        else:
-            low = middle
-    return low

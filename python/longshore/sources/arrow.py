@@ -1,7 +1,7 @@
 """pyarrow between drivers and the core: a driver's batches as a result, and frames in types that a driver keeps."""
 
 import bisect
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -99,16 +99,10 @@ def _exact_type(kind: pa.DataType, vendor: str) -> pa.DataType:
 
 
 def _exact(column: pa.ChunkedArray, wanted: pa.DataType, name: str) -> pa.ChunkedArray:
-    def fails(rows: int) -> bool:
-        try:
-            column.slice(0, rows).cast(wanted)
-        except pa.ArrowInvalid:
-            return True
-        return False
-
-    if not fails(len(column)):
+    try:
         return column.cast(wanted)
-    row = bisect.bisect_left(range(len(column) + 1), x=True, key=fails) - 1
+    except pa.ArrowInvalid:
+        row = first_failure(column, lambda part: part.cast(wanted))
     raise DataError(f"{column[row]} is cut by the driver, which has microseconds", column=name, row=row)
 
 
@@ -136,3 +130,47 @@ class UnrepresentableError(Exception):
         """Keep the row within its batch."""
         super().__init__(reason)
         self.row = row
+
+
+def refuse(are_unfit: Any, reason: str) -> None:
+    """Raise ``UnrepresentableError`` for the first value of which this is true."""
+    row = pc.index(are_unfit, value=True).as_py()
+    if row >= 0:
+        raise UnrepresentableError(row, reason)
+
+
+def first_failure(values: Any, convert: Callable[[Any], object]) -> int:
+    """Give the row of the first value that does not convert, where not all of them do."""
+
+    def fails(rows: int) -> bool:
+        try:
+            convert(values.slice(0, rows))
+        except (pa.ArrowInvalid, UnrepresentableError):
+            return True
+        return False
+
+    return bisect.bisect_left(range(len(values) + 1), x=True, key=fails) - 1
+
+
+def plain_type(kind: Any) -> Any:
+    """Give the type of the values that a type of Arrow's has within."""
+    if pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
+        return plain_type(kind.value_type)
+    return plain_type(kind.storage_type) if isinstance(kind, pa.BaseExtensionType) else kind
+
+
+def plain(values: Any) -> Any:
+    """Give the values of an Array or a ChunkedArray without an encoding or an extension around them."""
+    values = decoded(values)
+    if not isinstance(values.type, pa.BaseExtensionType):
+        return values
+    if isinstance(values, pa.Array):
+        return plain(values.storage)
+    return plain(pa.chunked_array([chunk.storage for chunk in values.chunks], values.type.storage_type))
+
+
+def decoded(values: Any) -> Any:
+    """Give values without an encoding around them."""
+    if pa.types.is_run_end_encoded(values.type):
+        return decoded(pc.run_end_decode(values))
+    return decoded(values.cast(values.type.value_type)) if pa.types.is_dictionary(values.type) else values

@@ -3,7 +3,6 @@
 What the service is documented to load goes as it is. The rest goes as text, of which SQL makes a value of its type.
 """
 
-import bisect
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ import pyarrow.compute as pc
 from google.cloud import bigquery
 
 from longshore.errors import DataError, NotSupportedError, ProgrammingError
-from longshore.sources.arrow import UnrepresentableError
+from longshore.sources.arrow import UnrepresentableError, decoded, first_failure, plain, plain_type, refuse
 from longshore.sources.bigquery_types import name_of
 from longshore.sources.loading import misfit
 
@@ -252,9 +251,7 @@ def _sql(field: Any, column: str) -> str:
 
 
 def _check(kind: Any, field: Any, name: str) -> None:
-    while hasattr(kind, "storage_type") or pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
-        is_uuid = getattr(kind, "extension_name", "") == "arrow.uuid"
-        kind = pa.string() if is_uuid else getattr(kind, "storage_type", None) or kind.value_type
+    kind = pa.string() if getattr(kind, "extension_name", "") == "arrow.uuid" else plain_type(kind)
     native, of_data = name_of(field), _class(kind)
     if _is_list(field) and _is_list_type(kind):
         _check(kind.value_type, _element(field), name)
@@ -277,23 +274,14 @@ def _check(kind: Any, field: Any, name: str) -> None:
 
 def _plain(values: Any) -> pa.Array:
     """Give values without an encoding of Arrow's around them."""
-    while True:
-        kind = values.type
-        if getattr(kind, "extension_name", "") == "arrow.uuid":
-            cells = values.storage.to_pylist()
-            return pa.array([None if each is None else str(UUID(bytes=each)) for each in cells], pa.string())
-        if isinstance(kind, pa.BaseExtensionType):
-            values = values.storage
-        elif pa.types.is_dictionary(kind):
-            values = values.cast(kind.value_type)
-        elif pa.types.is_run_end_encoded(kind):
-            values = pc.run_end_decode(values)
-        elif pa.types.is_date64(kind):
-            values = values.cast(pa.date32())
-        elif pa.types.is_float16(kind):
-            values = values.cast(pa.float32())
-        else:
-            return values
+    values = decoded(values)
+    if getattr(values.type, "extension_name", "") == "arrow.uuid":
+        cells = values.storage.to_pylist()
+        return pa.array([None if each is None else str(UUID(bytes=each)) for each in cells], pa.string())
+    values = plain(values)
+    if pa.types.is_date64(values.type):
+        return values.cast(pa.date32())
+    return values.cast(pa.float32()) if pa.types.is_float16(values.type) else values
 
 
 def _fitted(values: Any, field: Any) -> pa.Array:
@@ -315,11 +303,11 @@ def _fitted(values: Any, field: Any) -> pa.Array:
 
 
 def _list(values: Any, field: Any) -> pa.Array:
-    _refuse(values.is_null(), "NULL, and not a list")
+    refuse(values.is_null(), "NULL, and not a list")
     counts = pc.list_value_length(values).cast(pa.int32())
     inner, parents = values.flatten(), pc.list_parent_indices(values)
     try:
-        _refuse(inner.is_null(), "an ARRAY of BigQuery's has no NULL")
+        refuse(inner.is_null(), "an ARRAY of BigQuery's has no NULL")
         fitted = _fitted(inner, _element(field))
     except UnrepresentableError as unfit:
         raise UnrepresentableError(parents[unfit.row].as_py(), str(unfit)) from None
@@ -355,10 +343,7 @@ def _exact(values: Any, kind: pa.DataType) -> pa.Array:
     try:
         cast = _cast(values, kind)
     except pa.ArrowInvalid:
-        rows = range(len(values) + 1)
-        raise UnrepresentableError(
-            bisect.bisect_left(rows, x=True, key=lambda end: _fails(values.slice(0, end), kind)) - 1
-        ) from None
+        raise UnrepresentableError(first_failure(values, lambda part: _cast(part, kind))) from None
     if pa.types.is_string(kind):
         return cast
     is_text = _class(values.type) == "text"
@@ -368,7 +353,7 @@ def _exact(values: Any, kind: pa.DataType) -> pa.Array:
         before = values.cast(back.type)
         if is_text and _class(kind) == "number":
             before, back = _short(before), _short(back)
-        _refuse(pc.not_equal(before, back), "")
+        refuse(pc.not_equal(before, back), "")
     return cast
 
 
@@ -381,14 +366,6 @@ def _cast(values: Any, kind: pa.DataType) -> pa.Array:
     return values.cast(kind, safe=not is_wide)
 
 
-def _fails(values: Any, kind: pa.DataType) -> bool:
-    try:
-        _cast(values, kind)
-    except pa.ArrowInvalid:
-        return True
-    return False
-
-
 def _short(texts: Any) -> Any:
     """Give numbers' texts without the zeros at their ends."""
     return pc.replace_substring_regex(texts, r"\.0*$|(\.\d*[1-9])0+$", r"\1")
@@ -398,16 +375,10 @@ def _check_bounds(values: Any, field: Any) -> None:
     native = name_of(field)
     if pa.types.is_timestamp(values.type) or pa.types.is_date32(values.type):
         years = pc.year(values)
-        _refuse(pc.or_(pc.less(years, 1), pc.greater(years, 9999)), f"{native.lower()} has the years 1 to 9999")
+        refuse(pc.or_(pc.less(years, 1), pc.greater(years, 9999)), f"{native.lower()} has the years 1 to 9999")
     if (most := field.max_length) is not None:
         length = pc.utf8_length(values) if native == "STRING" else pc.binary_length(values)
-        _refuse(pc.greater(length, most), f"longer than the {most} that the column holds")
-
-
-def _refuse(are_unfit: Any, reason: str) -> None:
-    row = pc.index(are_unfit, value=True).as_py()
-    if row >= 0:
-        raise UnrepresentableError(row, reason)
+        refuse(pc.greater(length, most), f"longer than the {most} that the column holds")
 
 
 def _intervals(values: Any) -> pa.Array:

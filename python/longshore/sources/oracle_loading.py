@@ -4,7 +4,6 @@ CREATE, DROP and ALTER commit whatever is open: a table that is replaced stays u
 and a write that makes a table takes no transaction of the caller's.
 """
 
-import bisect
 import contextlib
 import math
 import re
@@ -19,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from longshore.errors import DataError, Error, NotSupportedError, ProgrammingError
-from longshore.sources.arrow import UnrepresentableError
+from longshore.sources.arrow import UnrepresentableError, first_failure, plain, plain_type, refuse
 from longshore.sources.dialects import literal
 from longshore.sources.loading import EXISTS, MISSING
 
@@ -241,7 +240,7 @@ class Target:
     def __init__(self, name: str, kind: Any, info: Any) -> None:
         """Refuse a type that the column does not take."""
         self.name, self.info, self.native = name, info, info.type_code
-        self.kind = _plain(kind)
+        self.kind = plain_type(kind)
         self._convert = self._conversion()
         if self.native in _ZONED:
             self.place = "FROM_TZ({}, 'UTC')"
@@ -250,18 +249,13 @@ class Target:
 
     def bound(self, values: Any, before: int) -> Any:
         """Give the values as they are bound."""
-        if isinstance(values.type, pa.BaseExtensionType):
-            values = pa.chunked_array([chunk.storage for chunk in values.chunks], values.type.storage_type)
-        if pa.types.is_dictionary(values.type):
-            values = values.cast(values.type.value_type)
-        elif pa.types.is_run_end_encoded(values.type):
-            values = pc.run_end_decode(values)
+        values = plain(values)
         try:
             return self._convert(values)
         except UnrepresentableError as unfit:
             raise self._misfit(values, unfit.row, before, str(unfit)) from None
         except pa.ArrowInvalid:
-            row = _first(values, self._convert)
+            row = first_failure(values, self._convert)
             raise self._misfit(values, row, before, "the column would change it") from None
 
     def _misfit(self, values: Any, row: int, before: int, why: str) -> DataError:
@@ -324,41 +318,15 @@ class Target:
         raise NotSupportedError(message, column=self.name, native_type=name, hint=_CONVERT)
 
 
-def _plain(kind: Any) -> Any:
-    """Give the type of the values that a type of Arrow's has within."""
-    while pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
-        kind = kind.value_type
-    return kind.storage_type if isinstance(kind, pa.BaseExtensionType) else kind
-
-
 def _is_bytes(kind: Any) -> bool:
     kinds = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary, pa.types.is_binary_view)
     return any(is_one(kind) for is_one in kinds)
 
 
-def _first(values: Any, convert: Callable[[Any], Any]) -> int:
-    """Give the first row that does not convert."""
-
-    def fails(rows: int) -> bool:
-        try:
-            convert(values.slice(0, rows))
-        except (pa.ArrowInvalid, UnrepresentableError):
-            return True
-        return False
-
-    return bisect.bisect_left(range(len(values) + 1), x=True, key=fails) - 1
-
-
-def _refuse(is_odd: Any, why: str) -> None:
-    row = pc.index(is_odd, value=True).as_py()
-    if row >= 0:
-        raise UnrepresentableError(row, why)
-
-
 def _filled(values: Any, length: Callable[[Any], Any], kind: Any) -> Any:
     # Before the cast, a view has no length.
     filled = values.cast(kind)
-    _refuse(pc.equal(length(filled), 0), _EMPTY)
+    refuse(pc.equal(length(filled), 0), _EMPTY)
     return filled
 
 
@@ -367,7 +335,7 @@ def _same(values: Any, kind: Any) -> Any:
     cast = values.cast(kind, safe=False)
     back = cast.cast(values.type, safe=False)
     are_numbers = pc.is_nan(values) if pa.types.is_floating(values.type) else pc.is_null(values)
-    _refuse(pc.and_(pc.not_equal(back, values), pc.invert(are_numbers)), "a float of the column would round it")
+    refuse(pc.and_(pc.not_equal(back, values), pc.invert(are_numbers)), "a float of the column would round it")
     return cast
 
 
@@ -408,7 +376,7 @@ def _of_floats(values: Any, scale: int) -> Any:
     if scale != _NO_SCALE:
         return _of_numbers(values, scale, lambda value: Decimal(repr(value)) if math.isfinite(value) else None)
     doubles = values.cast(pa.float64())
-    _refuse(pc.invert(pc.is_finite(doubles)), _NOT_A_NUMBER)
+    refuse(pc.invert(pc.is_finite(doubles)), _NOT_A_NUMBER)
     return doubles
 
 
@@ -417,7 +385,7 @@ def _in_places(values: Any, places: int) -> Any:
     exact = values.cast(pa.timestamp("us", values.type.tz)).cast(pa.timestamp("us"))
     unit = 10 ** (_MICROSECONDS - min(max(places, 0), _MICROSECONDS))
     counts = exact.cast(pa.int64())
-    _refuse(
+    refuse(
         pc.not_equal(pc.multiply(pc.divide(counts, unit), unit), counts),
         f"the column has {places} digits after the second, and would round it",
     )
@@ -454,7 +422,7 @@ def _new_type(field: Any, is_key: bool) -> str:  # noqa: C901, FBT001, PLR0911  
     extension = getattr(field.type, "extension_name", "")
     if extension in _EXTENSIONS:
         return _EXTENSIONS[extension]
-    kind, types = _plain(field.type), pa.types
+    kind, types = plain_type(field.type), pa.types
     if types.is_boolean(kind):
         return "NUMBER(1,0)"
     if types.is_integer(kind):

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from longshore.errors import DataError, Error, NotSupportedError, ProgrammingError
+from longshore.sources.arrow import plain, plain_type
 from longshore.sources.dialects import TRINO, literal
 from longshore.sources.loading import EXISTS, TableLoader, misfit
 
@@ -192,21 +193,14 @@ class Writer:
 def writer_of(field: pa.Field) -> Writer:
     """Choose by the column's type."""
     kind = field.type
-    if extension := getattr(kind, "extension_name", ""):
-        own = _EXTENSIONS.get(extension)
-        return (own or writer_of(field.with_type(kind.storage_type))).after(_storage)
-    if pa.types.is_dictionary(kind):
-        return writer_of(field.with_type(kind.value_type)).after(lambda column: column.cast(kind.value_type))
-    if pa.types.is_run_end_encoded(kind):
-        return writer_of(field.with_type(kind.value_type)).after(pc.run_end_decode)
+    if own := _EXTENSIONS.get(getattr(kind, "extension_name", "")):
+        return own.after(plain)
+    if (within := plain_type(kind)) != kind:
+        return writer_of(field.with_type(within)).after(plain)
     writer = next((make(field) for is_one, make in _WRITERS if is_one(kind)), None)
     if writer is None:
         raise NotSupportedError(f"{kind} has no type in Trino", column=field.name)
     return writer
-
-
-def _storage(column: Any) -> Any:
-    return pa.chunked_array([each.storage for each in column.chunks], column.type.storage_type)
 
 
 def _cast(kind: str, cells: Callable[[Any], Cells]) -> Writer:
