@@ -7,7 +7,7 @@ import secrets
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from longshore.errors import DataError, InterfaceError, NotSupportedError, OperationalError, ProgrammingError
@@ -40,20 +40,9 @@ class Rows(NamedTuple):
     open: Callable[[], Any]
 
 
-class Format(Protocol):
-    """The kind of frame that tables become."""
-
-    def refuse(self, table: Rows) -> Any:
-        """Give the schema that the table has there; raise ``NotSupportedError`` for what it cannot hold."""
-
-    def check(self, tables: Sequence[Rows], *, replaces: bool) -> None:
-        """Raise ``ProgrammingError`` where a table is there already, unless it is to be replaced."""
-
-    def write(self, tables: Sequence[tuple[Rows, Any]], *, replaces: bool, until: Callable[[], None]) -> list[int]:
-        """Write all rows and give how many of each; ``until`` raises once the caller has stopped."""
-
-
-def export(tables: Sequence[Rows], form: Format, *, replaces: bool, until: Callable[[], None]) -> dict[str, int]:
+def export(
+    tables: Sequence[Rows], form: "Parquet | Delta", *, replaces: bool, until: Callable[[], None]
+) -> dict[str, int]:
     """Write tables, of which none is begun before all are known to fit; give the rows of each."""
     fitting = [(table, form.refuse(table)) for table in tables]
     form.check(tables, replaces=replaces)
@@ -61,7 +50,7 @@ def export(tables: Sequence[Rows], form: Format, *, replaces: bool, until: Calla
     return dict(zip((table.name for table in tables), counts, strict=True))
 
 
-def form_of(name: str, url: str, storage_options: Mapping[str, str] | None) -> Format:
+def form_of(name: str, url: str, storage_options: Mapping[str, str] | None) -> "Parquet | Delta":
     """Find what writes a format; raises ``InterfaceError`` for a place or options that it does not have."""
     if name == "delta":
         return Delta(url, storage_options)
@@ -88,12 +77,12 @@ class Parquet:
         self._directory = directory
 
     def refuse(self, table: Rows) -> Any:
-        """Give the schema of the file."""
+        """Give the schema of the file; raises ``NotSupportedError`` for what it cannot hold."""
         _refuse_name(table.name)
         return _fitting(table, _in_parquet, "Parquet")
 
     def check(self, tables: Sequence[Rows], *, replaces: bool) -> None:
-        """Look for files of the same names."""
+        """Raise ``ProgrammingError`` where a file of a table's name is there, unless it is to be replaced."""
         for table in tables:
             path = self._path(table)
             if path.exists() and not replaces:
@@ -103,7 +92,10 @@ class Parquet:
         return self._directory / f"{table.name}.parquet"
 
     def write(self, tables: Sequence[tuple[Rows, Any]], *, replaces: bool, until: Callable[[], None]) -> list[int]:
-        """Write each under another name; all get their own once all are on the disk."""
+        """Write each under another name, and give how many rows each has; all get their own once all are on the disk.
+
+        ``until`` raises once the caller has stopped.
+        """
         del replaces
         written: list[tuple[Path, Path]] = []
         counts = []
@@ -170,7 +162,7 @@ class Delta:
         self._storage = None if storage_options is None else dict(storage_options)
 
     def refuse(self, table: Rows) -> Any:
-        """Give the schema of the table."""
+        """Give the schema of the table; raises ``NotSupportedError`` for what it cannot hold."""
         _refuse_name(table.name)
         return _fitting(table, _in_delta, "Delta")
 
@@ -178,7 +170,7 @@ class Delta:
         return f"{self._place}/{table.name}"
 
     def check(self, tables: Sequence[Rows], *, replaces: bool) -> None:
-        """Look for tables of the same names."""
+        """Raise ``ProgrammingError`` where a table of a name is there, unless it is to be replaced."""
         for table in tables:
             with self._failing(table):
                 is_there = self._lake.DeltaTable.is_deltatable(self._uri(table), self._storage)
@@ -186,7 +178,7 @@ class Delta:
                 raise _there(f"the Delta table {table.name!r}")
 
     def write(self, tables: Sequence[tuple[Rows, Any]], *, replaces: bool, until: Callable[[], None]) -> list[int]:
-        """Write each, which is a commit of its own."""
+        """Write each, which is a commit of its own, and give how many rows each has; ``until`` as above."""
         return [self._write(table, schema, replaces, until) for table, schema in tables]
 
     def _write(self, table: Rows, schema: Any, replaces: bool, until: Callable[[], None]) -> int:  # noqa: FBT001  as its caller has it

@@ -33,24 +33,25 @@ SCHEMES = {
     "odbc": ("odbc", "an ODBC driver", ["pyarrow"]),
 }
 
-#: Connections that callers may give, by the module and the name of their class: the module here that takes each.
+#: Connections that callers may give, by the module and the name of their class: the module here that takes each, and
+#: its scheme, which SQLAlchemy's have by their dialect.
 _CONNECTIONS = {
-    ("_duckdb", "DuckDBPyConnection"): "duckdb",
-    ("duckdb", "DuckDBPyConnection"): "duckdb",
-    ("adbc_driver_manager.dbapi", "Connection"): "adbc",
-    ("psycopg", "Connection"): "psycopg",
-    ("psycopg", "AsyncConnection"): "psycopg",
-    ("sqlalchemy.engine.base", "Engine"): "sqlalchemy",
-    ("sqlalchemy.engine.base", "Connection"): "sqlalchemy",
-    ("sqlalchemy.ext.asyncio.engine", "AsyncEngine"): "sqlalchemy",
-    ("sqlalchemy.ext.asyncio.engine", "AsyncConnection"): "sqlalchemy",
-    ("sqlite3", "Connection"): "sqlite3",
-    ("psycopg2.extensions", "connection"): "psycopg2",
-    ("pg8000.dbapi", "Connection"): "pg8000",
-    ("pg8000.legacy", "Connection"): "pg8000",
-    ("pymysql.connections", "Connection"): "pymysql",
-    ("longshore.sources.mysql_texts", "Leased"): "mysql_texts",
-    ("longshore.store", "Store"): "store",
+    ("_duckdb", "DuckDBPyConnection"): ("duckdb", "duckdb"),
+    ("duckdb", "DuckDBPyConnection"): ("duckdb", "duckdb"),
+    ("adbc_driver_manager.dbapi", "Connection"): ("adbc", "adbc"),
+    ("psycopg", "Connection"): ("psycopg", "postgresql"),
+    ("psycopg", "AsyncConnection"): ("psycopg", "postgresql"),
+    ("sqlalchemy.engine.base", "Engine"): ("sqlalchemy", ""),
+    ("sqlalchemy.engine.base", "Connection"): ("sqlalchemy", ""),
+    ("sqlalchemy.ext.asyncio.engine", "AsyncEngine"): ("sqlalchemy", ""),
+    ("sqlalchemy.ext.asyncio.engine", "AsyncConnection"): ("sqlalchemy", ""),
+    ("sqlite3", "Connection"): ("sqlite3", "sqlite"),
+    ("psycopg2.extensions", "connection"): ("psycopg2", "postgresql"),
+    ("pg8000.dbapi", "Connection"): ("pg8000", "postgresql"),
+    ("pg8000.legacy", "Connection"): ("pg8000", "postgresql"),
+    ("pymysql.connections", "Connection"): ("pymysql", "mysql"),
+    ("longshore.sources.mysql_texts", "Leased"): ("mysql_texts", "mysql"),
+    ("longshore.store", "Store"): ("store", "store"),
 }
 
 #: Settings of libpq that mean the same here.
@@ -115,7 +116,7 @@ def _is_installed(package: str) -> bool:
 
 def is_adopted(value: object) -> bool:
     """Whether ``value`` is a connection that a caller may have opened with another library."""
-    return _adopter(value) is not None
+    return _known(value) is not None
 
 
 def address(value: object) -> Any:
@@ -155,6 +156,9 @@ def lasting(value: object) -> Any:
 
 def scheme(value: object) -> str:
     """Give the scheme whose SQL a caller's connection speaks."""
+    scheme = (_known(value) or ("", ""))[1]
+    if scheme:
+        return scheme
     name: str = _adopter(value).scheme(value)
     return name
 
@@ -174,11 +178,15 @@ def driver_connection(value: object) -> object:
 
 def _adopter(value: object) -> Any:
     """Give the module that takes a caller's connection; None for anything else."""
+    known = _known(value)
+    return None if known is None else _module(known[0])
+
+
+def _known(value: object) -> tuple[str, str] | None:
     for kind in type(value).__mro__:
-        name = _CONNECTIONS.get((kind.__module__, kind.__name__))
         # Whoever has one has imported its module.
-        if name is not None and kind.__module__ in sys.modules:
-            return _module(name)
+        if kind.__module__ in sys.modules and (kind.__module__, kind.__name__) in _CONNECTIONS:
+            return _CONNECTIONS[kind.__module__, kind.__name__]
     return None
 
 

@@ -32,11 +32,6 @@ def connect(rest: str, keywords: Mapping[str, str], **_: bool) -> "Session":
     )
 
 
-def scheme(_connection: object) -> str:
-    """Give the scheme of ADBC's drivers, whose database only a session asks for."""
-    return "adbc"
-
-
 def adopt(connection: dbapi.Connection, _owner: object = None) -> "Session":
     """Give a session over a connection of the caller's, which stays open and gets its settings back."""
     return Session(lambda: connection, {}, is_own=False)

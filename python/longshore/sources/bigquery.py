@@ -26,7 +26,6 @@ from longshore.sources.bigquery_types import schema_of, typed
 from longshore.sources.many import Insert, Kinds, Row
 from longshore.sources.session import DriverSession, Result
 
-_FORM = "write bigquery://project/dataset, with ?credentials_path=key.json where the key is not the environment's"
 _LOGIN = "run gcloud auth application-default login, or name a key file: ?credentials_path="
 _READ = "the reader needs the role BigQuery Read Session User, as rows come by the Storage Read API"
 _ALONE = 'options={"snapshot": False} runs them one after another'

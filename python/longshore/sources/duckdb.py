@@ -35,11 +35,6 @@ def connect(rest: str, keywords: Mapping[str, str], *, creates: bool) -> "Sessio
         )
 
 
-def scheme(_connection: object) -> str:
-    """Give DuckDB's scheme."""
-    return "duckdb"
-
-
 def adopt(connection: Any, _owner: object = None) -> "Session":
     """Give a session over a connection of the caller's, which stays open and gets its setting back."""
     query = "SELECT txid_current(), current_setting('arrow_lossless_conversion')"

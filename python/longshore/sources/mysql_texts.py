@@ -66,16 +66,6 @@ class Leased(NamedTuple):
     another: Callable[[], Any]
 
 
-def scheme(_connection: object) -> str:
-    """Give the scheme of MySQL."""
-    return "mysql"
-
-
-def adopt(leased: Leased, owner: Any = None) -> "Client":
-    """Give what the core speaks with."""
-    return Client(leased, owner)
-
-
 class Adopted:
     """A connection of the caller's, who ends its transaction. One that an engine has lent goes back in the end."""
 
@@ -318,6 +308,10 @@ class Client(Adopted):
             self._sequence += 1
             if len(piece) < _FULL:
                 return packets[0] if len(packets) == 1 else b"".join(packets)
+
+
+#: Gives what the core speaks with.
+adopt = Client
 
 
 def _cell(value: bytes | None) -> bytes:

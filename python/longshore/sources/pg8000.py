@@ -9,9 +9,7 @@ from typing import Any, Literal
 from pg8000 import core, exceptions
 
 from longshore import errors
-from longshore.sources.postgresql import ClientSession, Column, Texts, scheme
-
-__all__ = ["adopt", "scheme"]
+from longshore.sources.postgresql import ClientSession, Column, Texts
 
 _STATUS: dict[bytes, Literal["none", "open", "failed", "lost"]] = {b"I": "none", b"T": "open", b"E": "failed"}
 #: The kinds of errors, of which it has one, by the class of their SQLSTATE; others are the server's.

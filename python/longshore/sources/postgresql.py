@@ -29,11 +29,6 @@ Column = tuple[bytes, int, int, int, int, int]
 NO_CURSOR = {"42601", "0A000"}
 
 
-def scheme(_connection: object) -> str:
-    """Give the scheme of PostgreSQL."""
-    return "postgresql"
-
-
 class ClientSession(DriverSession):
     """One connection of a client's, in the transaction that the client has begun, or begins as with any statement.
 

@@ -9,9 +9,7 @@ from psycopg.rows import tuple_row
 
 from longshore import errors
 from longshore.sources import LIBPQ
-from longshore.sources.postgresql import ClientSession, Column, scheme
-
-__all__ = ["address", "adopt", "scheme"]
+from longshore.sources.postgresql import ClientSession, Column
 
 _BUSY = "let its statement end, or leave the pipeline first"
 _URL = "end its transaction first, or give a URL"

@@ -10,9 +10,7 @@ from psycopg2 import extensions
 
 from longshore import _core
 from longshore.errors import NotSupportedError
-from longshore.sources.postgresql import NO_CURSOR, ClientSession, Column, Texts, scheme
-
-__all__ = ["adopt", "scheme"]
+from longshore.sources.postgresql import NO_CURSOR, ClientSession, Column, Texts
 
 _STATUS: dict[int, Literal["none", "open", "failed", "lost"]] = {
     extensions.TRANSACTION_STATUS_IDLE: "none",

@@ -12,16 +12,6 @@ from longshore.errors import InterfaceError, OperationalError
 from longshore.sources.mysql_texts import ALONE, BEGUN, BUSY, ELSEWHERE, SLICE, Adopted, lost
 
 
-def scheme(_connection: object) -> str:
-    """Give the scheme of MySQL."""
-    return "mysql"
-
-
-def adopt(connection: Any, owner: object = None) -> "Client":
-    """Give what lends the socket of a connection of the caller's, which stays open."""
-    return Client(connection, owner)
-
-
 class Client(Adopted):
     """One connection. While its socket is lent, pymysql's own statements are refused."""
 
@@ -87,6 +77,10 @@ class Client(Adopted):
             return
         connection._sock.settimeout(self._timeout)
         connection._result, connection.server_status = None, status
+
+
+#: Gives what lends the socket of a connection of the caller's, which stays open.
+adopt = Client
 
 
 def _waited(call: Callable[[Any], Any], argument: object) -> Any:

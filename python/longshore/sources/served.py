@@ -4,10 +4,8 @@ The engine runs with external access off and its configuration locked. What that
 spill files, and pointers that a function would take from a number, is refused by the statement's type and names.
 """
 
-import contextlib
-from collections.abc import Callable, Collection
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from longshore import _core
 from longshore.duckdb.failures import translate_errors
@@ -54,18 +52,6 @@ _READS = "SELECT and EXPLAIN do; a writer's role is in the file of users"
 _SERVED = "SELECT, INSERT, UPDATE, DELETE, MERGE, CREATE, ALTER and DROP over the tables that are served do"
 _KNOWN = "PREPARE is the protocol's: prepare the statement by the client"
 
-Open = Callable[[], duckdb.Session]
-
-
-class Served(Protocol):
-    """The served database, by an engine of this process."""
-
-    def session(self, *, reads: bool) -> duckdb.Session:
-        """Open a session, which may only read."""
-
-    def close(self) -> None:
-        """End it."""
-
 
 class Guard:
     """Refuses the statements that would reach more than what is served."""
@@ -74,7 +60,7 @@ class Guard:
         """Ask the engine for its functions: those that are not known to be harmless are refused."""
         query = "SELECT DISTINCT function_name FROM duckdb_functions() WHERE function_type = 'table'"
         functions = {name for (name,) in connection.execute(query).fetchall()}
-        self._refused: Collection[str] = (functions - _TABLE_FUNCTIONS) | _REFUSED_NAMES
+        self._refused = (functions - _TABLE_FUNCTIONS) | _REFUSED_NAMES
         self._types = _READING if reads else _READING | _WRITING
         self._reads = reads
 
@@ -213,6 +199,10 @@ class ServedStore:
         self._store.close()
 
 
+#: The served database, by an engine of this process.
+Served = ServedDatabase | ServedStore
+
+
 def database(path: str, options: Options) -> ServedDatabase:
     """Serve a DuckDB file."""
     if not Path(path).is_file():
@@ -240,10 +230,3 @@ def folder(path: Path, options: Options) -> ServedDatabase:
 def _limits(options: Options) -> dict[str, Any]:
     limit = options.memory_limit_bytes
     return {} if limit is None else {"memory_limit": f"{limit}B"}
-
-
-def close(served: Served | None) -> None:
-    """End what was served, if an engine of ours does it."""
-    if served is not None:
-        with contextlib.suppress(Exception):
-            served.close()

@@ -3,11 +3,6 @@
 from typing import Any
 
 
-def scheme(_connection: object) -> str:
-    """Give the scheme of SQLite."""
-    return "sqlite"
-
-
 def begin(connection: Any) -> None:
     """Begin the transaction that SQLAlchemy has told its caller of: the module itself would begin it with a change."""
     if not connection.in_transaction and connection.isolation_level is not None:

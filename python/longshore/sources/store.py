@@ -115,11 +115,6 @@ def _microseconds(text: str) -> int:
     raise InterfaceError("at is a time with a time zone", hint="store:///path?at=2026-01-31T12:00:00Z")
 
 
-def scheme(_store: object) -> str:
-    """Give a store's scheme."""
-    return "store"
-
-
 def adopt(store: Any, _owner: object = None) -> "Session":
     """Give a session over a ``longshore.Store``, in its open transaction."""
     session: Session = store.session()
