@@ -45,11 +45,15 @@ __all__ = [
     "check_available_for_thread",
     "codes",
     "copy",
+    "csv_lines",
     "current",
     "describe",
+    "file_texts",
     "first_bytes",
     "has_table",
+    "json_lines",
     "memory_left",
+    "mysql_columns",
     "objects",
     "open_read",
     "open_result",
@@ -271,6 +275,15 @@ def block(
 
     Longer values are those of ``apart``, with their rows. ``place`` is the column, its native type and the rows before.
     """
+
+def csv_lines(of: object, delimiter: str, before: int) -> bytes:
+    """Give the lines of a frame as CSV; ``before`` rows went before it."""
+
+def json_lines(of: object, before: int) -> bytes:
+    """Give the lines of a frame as JSON; ``before`` rows went before it."""
+
+def file_texts(of: object, as_json: bool) -> list[list[str | None]]:
+    """Give the texts of the first batch's columns, as CSV or JSON has them."""
 
 def texts(values: Any, name: str, *, nan_is_null: bool, chunk: int) -> list[Array] | None:
     """Give a column of texts and what is missing as views, in arrays of ``chunk`` rows; None for every other column."""
@@ -565,6 +578,7 @@ def write(
     progress: _Report | None,
     cancel_handle: CancelHandle,
 ) -> int: ...
+def mysql_columns(of: object, version: str) -> list[tuple[str, str]]: ...
 def postgresql_columns(of: object) -> list[tuple[str, str]]: ...
 def postgresql_inlined(statement: str, literals: list[str]) -> str: ...
 def postgresql_copy(of: object, natives: list[tuple[int, int]]) -> tuple[str, bytes]: ...

@@ -81,6 +81,12 @@ pub(crate) fn postgresql_columns(of: &Bound<'_, PyAny>) -> PyResult<Vec<(String,
     longshore_postgres::copy_columns(&frame(of)?.schema).map_err(raise)
 }
 
+/// The names and the types of a new table's columns in MySQL or MariaDB of this version, for a frame.
+#[pyfunction]
+pub(crate) fn mysql_columns(of: &Bound<'_, PyAny>, version: &str) -> PyResult<Vec<(String, String)>> {
+    longshore_mysql::column_types(&frame(of)?.schema, version).map_err(raise)
+}
+
 /// A statement of PostgreSQL's with a literal in the place of each parameter.
 #[pyfunction]
 // The interpreter gives a value.

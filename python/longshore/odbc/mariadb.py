@@ -8,13 +8,13 @@ import contextlib
 import datetime as dt
 import hashlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from longshore._core import CATALOGUES
+from longshore import _core
 from longshore.errors import DataError, Error, IntegrityError, NotSupportedError, OperationalError, ProgrammingError
 from longshore.odbc.parameters import execute_all
 from longshore.sources.arrow import ingested
@@ -46,7 +46,7 @@ MARIADB = Dialect(
     keys=f"SELECT index_name, column_name FROM information_schema.statistics {_IN_CATALOGUE} AND non_unique = 0 AND "
     f"index_name NOT IN (SELECT index_name FROM information_schema.statistics {_IN_CATALOGUE} "
     "AND (sub_part IS NOT NULL OR column_name IS NULL))",
-    catalogue=CATALOGUES["mysql"],
+    catalogue=_core.CATALOGUES["mysql"],
     schema="database()",
     text="LONGTEXT",
     quote="`",
@@ -69,12 +69,11 @@ class MariaDBLoader(TableLoader):
         self._number, self._typed, self._back = (f"{self._rows}_{what}" for what in ("n", "typed", "back"))
         if if_exists in {"fail", "replace"} and not self._owns:
             raise ProgrammingError("a new table would commit the open transaction", hint=_COMMITS)
-        ((modes,),) = session.rows("SELECT @@sql_mode")
+        ((modes, version),) = session.rows("SELECT @@sql_mode, version()")
         session.execute(f"SET sql_mode = '{_MODES}'")
         dropped = f"{self._rows}, {self._typed}, {self._back}"
         self._ends = (f"DROP TEMPORARY TABLE IF EXISTS {dropped}", f"SET sql_mode = {_literal(modes)}")
-        kind_of = _kinds(has_uuid=bool(session.rows(_HAS_UUID)))
-        self._from = [(field.name, kind_of(field)) for field in ingested(columns, self._dialect).schema]
+        self._from = _core.mysql_columns(ingested(columns, self._dialect).schema.empty_table(), version)
         if if_exists in {"fail", "replace"}:
             self._make(types, replaces=if_exists == "replace")
         else:
@@ -329,11 +328,6 @@ class MariaDBLoader(TableLoader):
 
 
 _NAMED = "name the table that a view shows, or another name"
-_HAS_UUID = (
-    "SELECT 1 FROM information_schema.collations WHERE version() LIKE '%MariaDB%' "
-    "AND CAST(substring_index(version(), '.', 1) AS UNSIGNED) * 1000 + "
-    "CAST(substring_index(substring_index(version(), '.', 2), '.', -1) AS UNSIGNED) >= 10007 LIMIT 1"
-)
 #: Texts that differ in anything are different, also in spaces at their end where the server can tell.
 _COLLATION = (
     "SELECT collation_name FROM information_schema.collations "
@@ -380,46 +374,6 @@ def _check_kinds(name: str, kind: str, native: str) -> None:
         raise NotSupportedError(f"{kind.lower()} does not become {native}", column=name, native_type=native)
 
 
-def _kinds(*, has_uuid: bool) -> Callable[[pa.Field], str]:
-    """Give what tells the type of a column of staged rows."""
-
-    def kind_of(field: pa.Field) -> str:
-        kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
-        if pa.types.is_decimal(kind):
-            digits = max(kind.precision, kind.scale) - min(kind.scale, 0)
-            return f"DECIMAL({digits},{max(kind.scale, 0)})"
-        if pa.types.is_timestamp(kind):
-            return "DATETIME(6)" if kind.tz is None else "TIMESTAMP(6)"
-        if str(kind) == "extension<arrow.uuid>" and not has_uuid:
-            return "BINARY(16)"
-        name = next((name for name, kinds in _KINDS.items() if str(kind).partition("[")[0] in kinds), None)
-        if name is None:
-            raise NotSupportedError(f"the server has no type for {kind}: cast it, or give its text", column=field.name)
-        return name
-
-    return kind_of
-
-
-_KINDS = {
-    "TINYINT(1)": {"bool"},
-    "TINYINT": {"int8"},
-    "TINYINT UNSIGNED": {"uint8"},
-    "SMALLINT": {"int16"},
-    "SMALLINT UNSIGNED": {"uint16"},
-    "INT": {"int32"},
-    "INT UNSIGNED": {"uint32"},
-    "BIGINT": {"int64"},
-    "BIGINT UNSIGNED": {"uint64"},
-    "FLOAT": {"float", "halffloat"},
-    "DOUBLE": {"double"},
-    "LONGTEXT": {"string", "large_string", "string_view", "null"},
-    "LONGBLOB": {"binary", "large_binary", "binary_view", "fixed_size_binary"},
-    "DATE": {"date32", "date64"},
-    "TIME(6)": {"time32", "time64", "duration"},
-    "UUID": {"extension<arrow.uuid>"},
-    "JSON": {"extension<arrow.json>"},
-}
-
 _FIRST, _LAST = dt.datetime(1, 1, 1), dt.datetime(9999, 12, 31, 23, 59, 59, 999999)  # noqa: DTZ001  naive
 _SPAN = dt.timedelta(hours=838, minutes=59, seconds=59, microseconds=999999)
 _EPOCH = dt.datetime(1970, 1, 1, 0, 0, 1, tzinfo=dt.UTC), dt.datetime(2038, 1, 19, 3, 14, 7, 999999, tzinfo=dt.UTC)
@@ -435,8 +389,8 @@ def _plain(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
         why = f"a value that is not from {limits[0]} to {limits[1]}, as the server's are"
         _refuse(pc.or_(pc.less(column, first), pc.greater(column, last)), name, why)
     if pa.types.is_duration(kind):
-        texts = [_span(count) for count in column.cast(pa.duration("us")).cast(pa.int64()).to_pylist()]
-        return pa.chunked_array([pa.array(texts, pa.string())])
+        spans = pa.RecordBatch.from_arrays([column.cast(pa.duration("us")).combine_chunks()], [name])
+        return pa.chunked_array([pa.array(_core.file_texts(spans, as_json=False)[0], pa.string())])
     return column.cast(pa.large_binary()) if str(kind) == "binary_view" else column
 
 
@@ -452,10 +406,3 @@ def _refuse(is_refused: Any, name: str, why: str) -> None:
     row = pc.index(is_refused, value=True).as_py()
     if row >= 0:
         raise DataError(why, column=name, row=row)
-
-
-def _span(count: int | None) -> str | None:
-    if count is None:
-        return None
-    seconds, fraction = divmod(abs(count), 1_000_000)
-    return f"{'-' if count < 0 else ''}{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}.{fraction:06}"

@@ -5,14 +5,13 @@ from collections.abc import Sequence
 from typing import Literal
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from rich import box
 from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
-from longshore.errors import NotSupportedError
-from longshore.shell.files.texts import UnrepresentableError, plain_values, to_json, to_text
+from longshore import _core
+from longshore.errors import Error
 from longshore.shell.output import print_table, printable, row_count, terminal_width, write_output
 
 _LONGEST = 200
@@ -73,17 +72,15 @@ def _side(kind: pa.DataType) -> Literal["left", "right"]:
 
 def _texts(field: pa.Field, array: pa.Array, *, as_json: bool) -> list[str | None]:
     try:
-        is_json = as_json or pa.types.is_nested(plain_values(array).type)
-        texts = to_json(field, array) if is_json else to_text(field, array)
-        if field.type == _UNSCALED and not as_json:
-            # The zeros are the stream's, whose numerics without a scale have twenty decimals.
-            texts = pc.replace_substring_regex(texts, r"\.?0+$", "")
-    except (UnrepresentableError, NotSupportedError):
+        (texts,) = _core.file_texts(pa.RecordBatch.from_arrays([array], schema=pa.schema([field])), as_json)
+    except Error:
         # What no file could say exactly is only looked at here.
         values = [None if value is None else str(value) for value in array.to_pylist()]
         return [json.dumps(value) for value in values] if as_json else values
-    cells: list[str | None] = texts.to_pylist()
-    return cells
+    if field.type == _UNSCALED and not as_json:
+        # The zeros are the stream's, whose numerics without a scale have twenty decimals.
+        return [text and text.rstrip("0").removesuffix(".") for text in texts]
+    return texts
 
 
 def _cell(text: str | None) -> Text:

@@ -1,6 +1,6 @@
 //! A new table: its types (Arrow -> MySQL), and how it replaces another.
 
-use arrow_schema::{DataType, Field};
+use arrow_schema::{DataType, Field, FieldRef, Schema};
 use longshore_core::{EXTENSION, Error, IfExists, Kind, Load, Result, TableName};
 use longshore_source::sql::Token;
 use longshore_source::staging::{Step, UndoLog};
@@ -151,6 +151,13 @@ fn native_type(field: &Field, nested: Nested, server: &Server) -> Result<String>
         }
     };
     Ok(native.to_owned())
+}
+
+/// The name and the type of a new table's column for each of `schema`, on a server of this version.
+pub fn column_types(schema: &Schema, version: &str) -> Result<Vec<(String, String)>> {
+    let server = Server::of(version);
+    let column = |field: &FieldRef| Ok((field.name().clone(), native_type(field, Nested::Error, &server)?));
+    schema.fields().iter().map(column).collect()
 }
 
 fn decimal(field: &Field, precision: u8, scale: i8, server: &Server) -> Result<String> {

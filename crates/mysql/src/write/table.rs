@@ -374,18 +374,23 @@ pub(super) struct Server {
 }
 
 impl Server {
+    /// A server of which no more than the version is known.
+    pub(super) fn of(version: &str) -> Self {
+        let is_mariadb = version.contains("MariaDB");
+        Self { is_mariadb, version: numbers(version), takes_files: false, max_packet: 1 << 20 }
+    }
+
     /// Asks, and then sets what a write needs, until its end.
     pub(super) fn begin(connection: &mut Connection, log: &mut UndoLog) -> Result<Self> {
         let rows = connection.rows("SELECT VERSION(), @@sql_mode, @@local_infile, @@max_allowed_packet")?;
         let Some([Some(version), modes, files, max_packet]) = rows.first().map(Vec::as_slice) else {
             return Err(Error::internal("the server says nothing of itself"));
         };
-        let server = Self {
-            is_mariadb: version.contains("MariaDB"),
-            version: numbers(version),
-            takes_files: connection.offers_files() && files.as_deref() == Some("1"),
-            max_packet: max_packet.as_deref().and_then(|text| text.parse().ok()).unwrap_or(1 << 20),
-        };
+        let mut server = Self::of(version);
+        server.takes_files = connection.offers_files() && files.as_deref() == Some("1");
+        if let Some(bytes) = max_packet.as_deref().and_then(|text| text.parse().ok()) {
+            server.max_packet = bytes;
+        }
         log.at_end(format!("SET sql_mode = {}", literal(modes.as_deref().unwrap_or_default())));
         connection.run(&format!("SET sql_mode = '{MODES}'"))?;
         Ok(server)

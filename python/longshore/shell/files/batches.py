@@ -11,8 +11,8 @@ from longshore.errors import DataError, InterfaceError, NotSupportedError
 from longshore.shell.files import FileLayout, Format
 from longshore.shell.files.csv import csv_columns, write_csv
 from longshore.shell.files.inference import typed_batches
+from longshore.shell.files.json import json_columns, write_json
 from longshore.shell.files.storage import Source, open_source
-from longshore.shell.files.texts import json_columns, write_json
 
 if TYPE_CHECKING:
     from longshore.stream import Stream
@@ -106,7 +106,7 @@ def write_batches(stream: "Stream", layout: FileLayout, file: Any) -> int:
         case Format.CSV:
             write_csv(batches(), stream.schema, file, layout.delimiter)
         case Format.JSON:
-            write_json(batches(), stream.schema, file)
+            write_json(batches(), file)
         case Format.PARQUET:
             _write_parquet(batches(), stream.schema, file)
         case Format.ARROW:

@@ -6,50 +6,26 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.csv as arrow_csv
 
 import longshore
+from longshore import _core
 from longshore.errors import DataError, NotSupportedError
 from longshore.shell.files.inference import InferredType, TextColumns
 from longshore.shell.files.storage import Source
-from longshore.shell.files.texts import locating_value, plain_values, to_json, to_text
 from longshore.warning import warn
-
-#: Not only what has to be quoted: spaces at the ends, which some readers drop.
-_QUOTED = r'["\r\n]|^$|^\s|\s$'
 
 
 def write_csv(batches: Iterable[pa.RecordBatch], schema: pa.Schema, file: Any, delimiter: str) -> None:
     """Write batches as CSV in UTF-8."""
     if not schema.names:
         raise NotSupportedError("the result has no columns, and a row of none has no form in CSV")
-    file.write((delimiter.join(_quoted(pa.array(schema.names, pa.string()), delimiter).to_pylist()) + "\n").encode())
+    heading = pa.RecordBatch.from_arrays([pa.array([name]) for name in schema.names], schema.names)
+    file.write(_core.csv_lines(heading, delimiter, 0))
     first = 0
     for batch in batches:
-        columns = [_fields(*column, delimiter, first) for column in zip(batch.schema, batch.columns, strict=True)]
-        if batch.num_rows:
-            lines = pc.binary_join_element_wise(*columns, delimiter).to_pylist()
-            file.write(("\n".join(lines) + "\n").encode())
+        file.write(_core.csv_lines(batch, delimiter, first))
         first += batch.num_rows
-
-
-def _fields(field: pa.Field, array: pa.Array, delimiter: str, first: int) -> pa.Array:
-    with locating_value(field.name, first):
-        if pa.types.is_nested(plain_values(array).type):
-            # NULL is a field without text, and not JSON's null.
-            texts = pc.if_else(array.is_valid(), to_json(field, array), pa.scalar(None, pa.string()))
-        else:
-            texts = to_text(field, array)
-        return pc.fill_null(_quoted(texts, delimiter), "")
-
-
-def _quoted(texts: pa.Array, delimiter: str) -> pa.Array:
-    needs = pc.or_(pc.match_substring_regex(texts, _QUOTED), pc.match_substring(texts, delimiter))
-    if not pc.any(needs).as_py():
-        return texts
-    quoted = pc.binary_join_element_wise('"', pc.replace_substring(texts, '"', '""'), '"', "")
-    return pc.if_else(needs, quoted, texts)
 
 
 #: The bytes of the longest row.
