@@ -2,9 +2,12 @@
 
 use std::sync::{Arc, Mutex};
 
+use arrow_array::cast::AsArray as _;
 use arrow_array::ffi::{FFI_ArrowArray, from_ffi_and_data_type};
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
-use arrow_array::{Array as _, ArrayRef, RecordBatch, RecordBatchIterator, RecordBatchReader, StructArray};
+use arrow_array::{
+    Array as _, ArrayRef, RecordBatch, RecordBatchIterator, RecordBatchReader, StructArray, make_array,
+};
 use arrow_schema::ffi::FFI_ArrowSchema;
 use arrow_schema::{ArrowError, DataType, FieldRef, SchemaRef};
 use longshore_core::{Error, Frame as CoreFrame, Kind, locked};
@@ -12,6 +15,7 @@ use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
 
+use crate::aligned::{with_bytes, with_decimals};
 use crate::exception::{raise, wrap};
 use crate::lock::attached;
 use crate::stream::ColumnStream;
@@ -299,10 +303,11 @@ fn batch(
     // SAFETY: as in `schema_of`, with an `ArrowArray`.
     let array = unsafe { FFI_ArrowArray::from_raw(array.as_ptr()) };
     let data_type = DataType::Struct(schema.fields().clone());
-    // SAFETY: the producer gave the array with this schema, and the interface has it hold to that.
-    let data = unsafe { from_ffi_and_data_type(array, data_type) }.map_err(invalid)?;
+    // SAFETY: the producer gave the array with this schema, and the interface has it hold to that; a decimal is so many bytes.
+    let data = unsafe { from_ffi_and_data_type(array, with_bytes(&data_type)) }.map_err(invalid)?;
     let schema: SchemaRef = Arc::new(schema);
-    let (_, columns, nulls) = StructArray::from(data).into_parts();
+    let rows = with_decimals(&make_array(data), &data_type).map_err(invalid)?;
+    let (_, columns, nulls) = rows.as_struct().clone().into_parts();
     if nulls.is_some_and(|nulls| nulls.null_count() > 0) {
         return Err(raise(Error::interface("a row of the batch is NULL as a whole")));
     }

@@ -1,6 +1,7 @@
 //! The Python interpreter as every crate next to it sees it: its lock, exceptions and errors both ways, Arrow data under the
 //! `PyCapsule` interface, and the parameters of a statement.
 
+mod aligned;
 pub mod capsule;
 mod exception;
 mod lock;

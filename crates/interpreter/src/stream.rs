@@ -2,9 +2,6 @@
 //!
 //! A frame keeps a batch's texts where they are and copies its numbers. Imported whole, the numbers would live as long as
 //! the texts; here each column is moved out of its batch ("Moving child arrays" in the Arrow C data interface).
-//!
-//! Decimals begin at a multiple of 16 bytes in arrow-rs, and of 8 in Arrow. Its import copies what does not, from the beginning of
-//! the column that a batch is a slice of; here the slice alone is.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr;
@@ -12,10 +9,11 @@ use std::sync::Arc;
 
 use arrow_array::ffi::{FFI_ArrowArray, from_ffi_and_data_type};
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
-use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, RecordBatchReader, make_array};
-use arrow_data::ArrayData;
+use arrow_array::{Array, RecordBatch, RecordBatchOptions, RecordBatchReader, make_array};
 use arrow_schema::ffi::FFI_ArrowSchema;
-use arrow_schema::{ArrowError, DataType, Schema, SchemaRef};
+use arrow_schema::{ArrowError, Schema, SchemaRef};
+
+use crate::aligned::{with_bytes, with_decimals};
 
 /// The batches of a stream under the Arrow C stream interface.
 pub struct ColumnStream {
@@ -67,13 +65,12 @@ impl ColumnStream {
         let (rows, offset) = (batch.len(), batch.offset());
         let columns = children(batch, self.schema.fields().len())?.into_iter().zip(self.schema.fields());
         let columns = columns.map(|(column, field)| {
-            let kind = bytes_of(field.data_type()).unwrap_or_else(|| field.data_type().clone());
             // SAFETY: who made this reader has promised it; a decimal is so many bytes.
-            let data = unsafe { from_ffi_and_data_type(column, kind) }?;
+            let data = unsafe { from_ffi_and_data_type(column, with_bytes(field.data_type())) }?;
             if data.len() < offset + rows {
                 return Err(unlike());
             }
-            aligned(data.slice(offset, rows), field.data_type())
+            with_decimals(&make_array(data).slice(offset, rows), field.data_type())
         });
         let columns = columns.collect::<Result<_, ArrowError>>()?;
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
@@ -93,25 +90,6 @@ impl RecordBatchReader for ColumnStream {
     fn schema(&self) -> SchemaRef {
         self.schema.clone()
     }
-}
-
-/// The bytes as which decimals come: arrow-rs has their numbers at a multiple of 16.
-fn bytes_of(kind: &DataType) -> Option<DataType> {
-    match kind {
-        DataType::Decimal128(..) => Some(DataType::FixedSizeBinary(16)),
-        DataType::Decimal256(..) => Some(DataType::FixedSizeBinary(32)),
-        _ => None,
-    }
-}
-
-/// A column, which comes as bytes if it is one of decimals.
-fn aligned(data: ArrayData, kind: &DataType) -> Result<ArrayRef, ArrowError> {
-    let Some(width) = kind.primitive_width().filter(|_| bytes_of(kind).is_some()) else {
-        return Ok(make_array(data));
-    };
-    let numbers = data.buffers()[0].slice_with_length(data.offset() * width, data.len() * width);
-    let decimals = ArrayData::builder(kind.clone()).len(data.len()).nulls(data.nulls().cloned());
-    decimals.add_buffer(numbers).align_buffers(true).build().map(make_array)
 }
 
 /// The columns of a batch, which is released at once as the interface wants it.
@@ -158,9 +136,10 @@ mod tests {
 
     use arrow_array::cast::AsArray;
     use arrow_array::types::{Decimal128Type, Int32Type};
-    use arrow_array::{Array, Int32Array, RecordBatchIterator, StringArray};
-    use arrow_buffer::{Buffer, NullBuffer};
-    use arrow_schema::Field;
+    use arrow_array::{ArrayRef, Int32Array, RecordBatchIterator, StringArray};
+    use arrow_buffer::Buffer;
+    use arrow_data::ArrayData;
+    use arrow_schema::{DataType, Field};
 
     use super::*;
 
@@ -203,27 +182,17 @@ mod tests {
     }
 
     #[test]
-    fn of_decimals_that_are_not_aligned_the_slice_alone_is_copied() {
+    fn decimals_come_as_bytes_that_begin_anywhere() {
         let kind = DataType::Decimal128(20, 2);
         let memory: Buffer = (0..2_001_i64).map(|half| half / 2).collect();
-        let valid: NullBuffer = (0..1_000).map(|row| row % 3 > 0).collect();
-        for (shift, is_copied) in [(0, false), (8, true)] {
-            let column =
-                ArrayData::builder(DataType::FixedSizeBinary(16)).len(1_000).nulls(Some(valid.clone()));
-            let column = column.add_buffer(memory.slice(shift)).build().unwrap();
-            let slice = aligned(column.slice(700, 30), &kind).unwrap().to_data();
-            let numbers = &slice.buffers()[0];
-            assert_eq!(numbers.as_ptr() == memory.slice(shift + 16 * 700).as_ptr(), !is_copied);
-            assert_eq!((slice.offset(), numbers.len()), (0, 16 * 30));
-            // In a stream, too, whose schema says what the bytes are.
-            let schema = Arc::new(Schema::new(vec![Field::new("a", kind.clone(), true)]));
-            let bytes = RecordBatch::try_from_iter([("a", make_array(column))]).unwrap();
-            let batch = stream(vec![Ok(bytes)], schema).next().unwrap().unwrap();
-            assert_eq!(batch.column(0).to_data().slice(700, 30), slice);
-            let second = |row: usize| (row + usize::from(is_copied)) as i128;
-            let expected = (700..730).map(|row| (row % 3 > 0).then(|| second(row) << 64 | row as i128));
-            assert!(make_array(slice).as_primitive::<Decimal128Type>().iter().eq(expected));
-        }
+        // What the schema says, the bytes are.
+        let schema = Arc::new(Schema::new(vec![Field::new("a", kind, true)]));
+        let bytes = ArrayData::builder(DataType::FixedSizeBinary(16)).len(1_000);
+        let bytes = make_array(bytes.add_buffer(memory.slice(8)).build().unwrap());
+        let batch = RecordBatch::try_from_iter([("a", bytes)]).unwrap();
+        let batch = stream(vec![Ok(batch)], schema).next().unwrap().unwrap();
+        let expected = (0..1_000_i128).map(|row| Some((row + 1) << 64 | row));
+        assert!(batch.column(0).as_primitive::<Decimal128Type>().iter().eq(expected));
     }
 
     #[test]
