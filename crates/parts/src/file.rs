@@ -6,11 +6,11 @@ use std::ptr;
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, OffsetSizeTrait, RecordBatch, make_array};
-use arrow_buffer::{Buffer, NullBuffer};
+use arrow_buffer::Buffer;
 use arrow_data::ArrayData;
 use arrow_ipc::writer::FileWriter;
 use arrow_schema::{ArrowError, DataType, Field, Schema};
-use longshore_core::memory::{OutOfMemory, zeros};
+use longshore_core::memory::{OutOfMemory, values_size, zeros};
 
 use crate::{Parts, length, nulls};
 
@@ -30,59 +30,36 @@ type Joint = (Buffer, Vec<Buffer>);
 /// A batch that is written as the rows would be, but for the values of columns in parts: for them stand zeros that no one looks
 /// at, as many bytes, in memory that is the system's own until it is written to.
 fn shape(rows: &Parts) -> Result<(RecordBatch, VecDeque<Joint>), ArrowError> {
-    let joined = rows.columns.iter().map(|parts| (parts.len() > 1).then(|| Joined::of(parts)).transpose());
-    let joined = joined.collect::<Result<Vec<_>, _>>()?;
-    let mut zeros = zeros(joined.iter().flatten().map(Joined::bytes).sum())
+    // Their offsets and bits of NULLs counted in, which are joined.
+    let apart = rows.columns.iter().filter(|parts| parts.len() > 1).flatten();
+    let mut zeros = zeros(apart.map(values_size).sum())
         .map(Buffer::from)
         .map_err(|_| ArrowError::MemoryError(OutOfMemory::MESSAGE.to_owned()))?;
     let (mut arrays, mut joints) = (Vec::new(), VecDeque::new());
-    for (parts, joined) in rows.columns.iter().zip(joined) {
-        let Some(joined) = joined else {
-            arrays.push(parts[0].clone());
+    for parts in &rows.columns {
+        if let [whole] = parts.as_slice() {
+            arrays.push(whole.clone());
             continue;
-        };
-        let place = zeros.slice_with_length(0, joined.bytes());
-        zeros.advance(place.len());
-        arrays.push(joined.with_values(place.clone())?);
-        if !place.is_empty() {
-            joints.push_back((place, joined.values));
         }
-    }
-    let field = |array: &ArrayRef| Field::new("", array.data_type().clone(), true);
-    let schema = Arc::new(Schema::new(arrays.iter().map(field).collect::<Vec<_>>()));
-    Ok((RecordBatch::try_new(schema, arrays)?, joints))
-}
-
-/// A column of several parts, whose values stay where they are.
-struct Joined {
-    /// A type that lies as the column's: of types, a file has its schema alone.
-    layout: DataType,
-    rows: usize,
-    nulls: Option<NullBuffer>,
-    offsets: Option<Buffer>,
-    values: Vec<Buffer>,
-}
-
-impl Joined {
-    fn of(parts: &[ArrayRef]) -> Result<Self, ArrowError> {
+        // A type that lies as the column's: of types, a file has its schema alone.
         let layout = layout(parts[0].data_type()).ok_or_else(|| broken("no type that stays in parts"))?;
         let (offsets, values) = match layout {
             DataType::FixedSizeBinary(width) => (None, numbers(parts, usize::try_from(width).unwrap_or(0))),
             DataType::Binary => texts::<i32>(parts)?,
             _ => texts::<i64>(parts)?,
         };
-        Ok(Self { layout, rows: length(parts), nulls: nulls(parts), offsets, values })
+        let place = zeros.slice_with_length(0, values.iter().map(Buffer::len).sum());
+        zeros.advance(place.len());
+        let data = ArrayData::builder(layout).len(length(parts)).nulls(nulls(parts));
+        let data = data.buffers(offsets.into_iter().chain([place.clone()]).collect());
+        arrays.push(make_array(data.build()?));
+        if !place.is_empty() {
+            joints.push_back((place, values));
+        }
     }
-
-    fn bytes(&self) -> usize {
-        self.values.iter().map(Buffer::len).sum()
-    }
-
-    fn with_values(&self, values: Buffer) -> Result<ArrayRef, ArrowError> {
-        let buffers = self.offsets.iter().cloned().chain([values]).collect();
-        let data = ArrayData::builder(self.layout.clone()).len(self.rows).nulls(self.nulls.clone());
-        data.buffers(buffers).build().map(make_array)
-    }
+    let field = |array: &ArrayRef| Field::new("", array.data_type().clone(), true);
+    let schema = Arc::new(Schema::new(arrays.iter().map(field).collect::<Vec<_>>()));
+    Ok((RecordBatch::try_new(schema, arrays)?, joints))
 }
 
 /// How a column lies whose values are bytes one after another: so many each, or by offsets. `None` of one that is put together to
@@ -171,6 +148,7 @@ mod tests {
     use arrow_array::cast::AsArray;
     use arrow_array::types::UInt8Type;
     use arrow_array::*;
+    use arrow_buffer::NullBuffer;
     use arrow_ipc::reader::FileReader;
     use arrow_select::concat::concat_batches;
 

@@ -192,7 +192,7 @@ impl StoreTransaction {
         let wanted = Wanted { columns, predicates: known, positions, form, verified, validated: verified };
         let scan = self.with(py, |transaction| transaction.scan(name, &wanted))?;
         let schema = scan.schema();
-        Ok(StoreScan { schema, chunks: scan.chunks(), rows: scan.rows(), scan: Mutex::new(Some(scan)) })
+        Ok(StoreScan { schema, chunks: scan.chunks, rows: scan.rows, scan: Mutex::new(Some(scan)) })
     }
 
     /// The paths of the files that hold a table's rows.
@@ -251,8 +251,8 @@ impl StoreTransaction {
         operation: &str,
     ) -> PyResult<u64> {
         let operation = named(operation)?;
-        let Frame { schema, mut batches } = frame(stream)?;
-        self.with(py, |transaction| transaction.append(name, &schema, &mut batches, operation))
+        let rows = frame(stream)?;
+        self.with(py, |transaction| transaction.append(name, rows, operation))
     }
 
     fn begin_append(&self, py: Python<'_>, name: &str, schema: &Bound<'_, PyAny>) -> PyResult<()> {
@@ -278,8 +278,8 @@ impl StoreTransaction {
         key: Vec<String>,
         stream: &Bound<'_, PyAny>,
     ) -> PyResult<u64> {
-        let Frame { schema, mut batches } = frame(stream)?;
-        self.with(py, |transaction| transaction.upsert(name, &key, &schema, &mut batches))
+        let rows = frame(stream)?;
+        self.with(py, |transaction| transaction.upsert(name, &key, rows))
     }
 
     fn delete(&self, py: Python<'_>, name: &str, positions: &Bound<'_, PyAny>) -> PyResult<u64> {
@@ -295,8 +295,8 @@ impl StoreTransaction {
         stream: &Bound<'_, PyAny>,
     ) -> PyResult<u64> {
         let Frame { batches: mut places, .. } = frame(positions)?;
-        let Frame { schema, mut batches } = frame(stream)?;
-        self.with(py, |transaction| transaction.update(name, &mut places, &schema, &mut batches))
+        let rows = frame(stream)?;
+        self.with(py, |transaction| transaction.update(name, &mut places, rows))
     }
 
     fn truncate(&self, py: Python<'_>, name: &str) -> PyResult<u64> {
@@ -342,7 +342,7 @@ pub(crate) struct StoreTable(Arc<Table>);
 impl StoreTable {
     #[getter]
     fn name(&self) -> &str {
-        self.0.name()
+        &self.0.name
     }
 
     #[getter]
@@ -352,12 +352,12 @@ impl StoreTable {
 
     #[getter]
     fn key(&self) -> Vec<String> {
-        self.0.key().to_vec()
+        self.0.key.clone()
     }
 
     #[getter]
     fn definition(&self) -> Option<&str> {
-        self.0.definition()
+        self.0.definition.as_deref()
     }
 
     #[getter]

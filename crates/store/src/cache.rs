@@ -11,14 +11,14 @@ use longshore_core::{Result, locked};
 use crate::chunk::{ChunkFile, Mapped};
 use crate::table::Table;
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Cache(Mutex<State>);
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct State {
     version: i64,
-    /// By their folded names.
-    tables: HashMap<String, Arc<Table>>,
+    /// By their versions and folded names.
+    tables: HashMap<(i64, String), Arc<Table>>,
     /// By their names.
     files: HashMap<String, Arc<Mapped>>,
 }
@@ -31,12 +31,13 @@ impl Cache {
         folded: &str,
         look_up: impl FnOnce() -> Result<Option<Table>>,
     ) -> Result<Option<Arc<Table>>> {
-        if let Some(known) = locked(&self.0).at(version).and_then(|state| state.tables.get(folded)) {
+        let key = (version, folded.to_owned());
+        if let Some(known) = locked(&self.0).tables.get(&key) {
             return Ok(Some(known.clone()));
         }
         let table = look_up()?.map(Arc::new);
-        if let (Some(table), Some(state)) = (&table, locked(&self.0).at(version)) {
-            state.tables.insert(folded.to_owned(), table.clone());
+        if let Some(table) = &table {
+            locked(&self.0).tables.insert(key, table.clone());
         }
         Ok(table)
     }
@@ -76,12 +77,5 @@ impl Cache {
     /// Lets go of all files: one that is mapped takes its place on the disk after it is removed.
     pub(crate) fn clear(&self) {
         locked(&self.0).files.clear();
-    }
-}
-
-impl State {
-    /// Itself, where it is of this version.
-    fn at(&mut self, version: i64) -> Option<&mut Self> {
-        (self.version == version).then_some(self)
     }
 }

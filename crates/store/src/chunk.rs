@@ -14,7 +14,7 @@ use arrow_buffer::Buffer;
 use arrow_ipc::convert::try_fb_to_schema;
 use arrow_ipc::reader::{FileDecoder, read_footer_length};
 use arrow_ipc::{Block, Footer, root_as_footer};
-use arrow_schema::{ArrowError, Field, Schema, SchemaRef};
+use arrow_schema::{ArrowError, Field, FieldRef, Schema, SchemaRef};
 use longshore_core::{Error, Result, locked};
 use longshore_parts::Parts;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
@@ -72,17 +72,17 @@ impl Chunk {
 }
 
 impl ChunkFile {
-    pub(crate) fn new(name: String, rows: u32, bytes: u64, checksum: u64, statistics: String) -> Self {
-        Self { name, rows, bytes, checksum, statistics, encoded: None, parsed: OnceLock::new() }
-    }
-
-    /// With the file of its encoded columns, by its bytes and checksum.
-    pub(crate) fn with_encoded(mut self, encoded: Option<(u64, u64)>) -> Self {
-        let file = |(bytes, checksum)| {
-            Self::new(encoded_name(&self.name), self.rows, bytes, checksum, String::new())
-        };
-        self.encoded = encoded.map(file).map(Arc::new);
-        self
+    /// A file with its rows, bytes and checksum, and the file of its encoded columns by bytes and checksum.
+    pub(crate) fn new(
+        name: String,
+        rows: u32,
+        (bytes, checksum): (u64, u64),
+        encoded: Option<(u64, u64)>,
+        statistics: String,
+    ) -> Self {
+        let file = |written| Arc::new(Self::new(encoded_name(&name), rows, written, None, String::new()));
+        let encoded = encoded.map(file);
+        Self { name, rows, bytes, checksum, statistics, encoded, parsed: OnceLock::new() }
     }
 
     /// Itself, and the file of its encoded columns.
@@ -91,14 +91,14 @@ impl ChunkFile {
     }
 
     /// The facts of a column's values: none of one that the file lacks.
-    pub(crate) fn statistics(&self, field: i32) -> Result<Option<&ColumnStatistics>> {
+    pub(crate) fn statistics(&self, field: &Field) -> Result<Option<&ColumnStatistics>> {
         if self.parsed.get().is_none() {
             let parsed = serde_json::from_str(&self.statistics).map_err(|error| {
                 Error::operational(format!("the catalogue is damaged: statistics of a chunk: {error}"))
             })?;
             let _ = self.parsed.set(parsed);
         }
-        Ok(self.parsed.get().and_then(|columns| columns.get(&field)))
+        Ok(self.parsed.get().zip(field_id(field)).and_then(|(columns, id)| columns.get(&id)))
     }
 }
 
@@ -162,17 +162,12 @@ impl Write for Checked {
 pub(crate) struct Mapped {
     path: PathBuf,
     data: Buffer,
-    schema: SchemaRef,
+    /// With the fields' numbers.
+    pub(crate) schema: SchemaRef,
     rows: usize,
     /// The columns that have been read of a file that stays mapped: all, and encoded ones by their fields.
     columns: OnceLock<RecordBatch>,
     encoded: Mutex<HashMap<i32, Option<ArrayRef>>>,
-}
-
-impl std::fmt::Debug for Mapped {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Mapped").field("path", &self.path).finish_non_exhaustive()
-    }
 }
 
 impl Mapped {
@@ -197,8 +192,7 @@ impl Mapped {
 
     /// Has all columns ready for whoever reads some of them, again and again.
     pub(crate) fn prepare(&self) -> Result<()> {
-        let all: Vec<usize> = (0..self.schema.fields().len()).collect();
-        let _ = self.columns.set(self.decoded(&all)?);
+        let _ = self.columns.set(self.decoded(None)?);
         Ok(())
     }
 
@@ -214,46 +208,23 @@ impl Mapped {
 
     /// The columns of a table's fields, NULLs for those that the file lacks.
     pub(crate) fn batch(&self, wanted: &SchemaRef) -> Result<RecordBatch> {
-        let positions: BTreeMap<i32, usize> = self
-            .schema
-            .fields()
-            .iter()
-            .enumerate()
-            .filter_map(|(at, field)| Some((field_id(field)?, at)))
-            .collect();
-        let places: Vec<Option<usize>> =
-            wanted.fields().iter().map(|field| positions.get(&field_id(field)?).copied()).collect();
-        for (field, place) in wanted.fields().iter().zip(&places) {
-            let kind = place.map(|at| self.schema.field(at).data_type());
-            if let Some(kind) = kind.filter(|kind| *kind != field.data_type()) {
-                let name = field.name();
-                return Err(damaged(
-                    &self.path,
-                    &format_args!("column {name:?} is {kind}, not {}", field.data_type()),
-                ));
-            }
-        }
-        let mut read: Vec<usize> = places.iter().copied().flatten().collect();
-        read.sort_unstable();
+        let ids = self.schema.fields().iter().map(|field| field_id(field));
+        let positions: BTreeMap<_, usize> = ids.zip(0..).collect();
+        let place = |field: &FieldRef| positions.get(&field_id(field)).copied();
+        let places: Vec<Option<usize>> = wanted.fields().iter().map(place).collect();
+        let read: Vec<usize> = places.iter().copied().flatten().collect();
         let batch = match self.columns.get() {
             Some(all) => all.project(&read).map_err(|error| damaged(&self.path, &error))?,
-            None => self.decoded(&read)?,
+            None => self.decoded(Some(read))?,
         };
-        let columns = wanted.fields().iter().zip(&places).map(|(field, place)| match place {
-            Some(at) => batch.column(read.binary_search(at).unwrap_or_default()).clone(),
-            None => new_null_array(field.data_type(), self.rows),
+        let mut read = batch.columns().iter().cloned();
+        let columns = wanted.fields().iter().zip(&places).map(|(field, place)| {
+            let column = place.and_then(|_| read.next());
+            column.unwrap_or_else(|| new_null_array(field.data_type(), self.rows))
         });
         let options = arrow_array::RecordBatchOptions::new().with_row_count(Some(self.rows));
         RecordBatch::try_new_with_options(wanted.clone(), columns.collect(), &options)
             .map_err(|error| damaged(&self.path, &error))
-    }
-
-    /// Whether its columns are a table's, by their numbers and under their names.
-    pub(crate) fn has_columns_of(&self, schema: &Schema) -> bool {
-        let told = |schema: &Schema| -> Vec<_> {
-            schema.fields().iter().map(|field| (field_id(field), field.name().clone())).collect()
-        };
-        told(&self.schema) == told(schema)
     }
 
     /// Compares the whole file with its checksum.
@@ -276,16 +247,16 @@ impl Mapped {
 
     /// Looks at every value.
     pub(crate) fn validate(&self) -> Result<()> {
-        let all: Vec<usize> = (0..self.schema.fields().len()).collect();
-        self.decoded(&all)?.columns().iter().try_for_each(|column| self.validate_column(column))
+        self.decoded(None)?.columns().iter().try_for_each(|column| self.validate_column(column))
     }
 
-    fn decoded(&self, columns: &[usize]) -> Result<RecordBatch> {
+    fn decoded(&self, columns: Option<Vec<usize>>) -> Result<RecordBatch> {
         let footer = footer(&self.data, &self.path)?;
         let decode = || -> Result<RecordBatch, ArrowError> {
-            let decoder =
-                FileDecoder::new(self.schema.clone(), footer.version()).with_projection(columns.to_vec());
-            let mut decoder = map::trusting(decoder);
+            let mut decoder = map::trusting(FileDecoder::new(self.schema.clone(), footer.version()));
+            if let Some(columns) = columns {
+                decoder = decoder.with_projection(columns);
+            }
             for block in footer.dictionaries().iter().flatten() {
                 decoder.read_dictionary(block, &self.block(block))?;
             }

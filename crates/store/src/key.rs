@@ -6,11 +6,11 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{
-    Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type, Float32Type, Float64Type,
-};
-use arrow_array::{Array, ArrayRef};
-use arrow_buffer::{NullBuffer, ScalarBuffer, i256};
+use arrow_array::iterator::ArrayIter;
+use arrow_array::types::{Float32Type, Float64Type};
+use arrow_array::{Array, ArrayAccessor, ArrayRef};
+use arrow_buffer::{Buffer, NullBuffer};
+use arrow_cast::display::{ArrayFormatter, FormatOptions};
 use arrow_cmp::{DynComparator, make_comparator};
 use arrow_schema::{DataType, SortOptions};
 use arrow_select::take::take;
@@ -20,7 +20,7 @@ use longshore_core::{Error, Result};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::predicate::first;
-use crate::statistics::{ColumnStatistics, Texts, stored};
+use crate::statistics::{ColumnStatistics, with_texts};
 use crate::transaction::internal;
 
 /// Rows that are hashed at a time: their hashes stay in the processor's nearest cache.
@@ -85,13 +85,9 @@ impl Keys {
         self.doubled
     }
 
-    /// Of rows with one key the last, and all rows without a key, in order.
-    pub(crate) fn last_rows(&self) -> Vec<u32> {
-        let mut is_last = vec![true; self.rows.count];
-        for row in &self.replaced {
-            is_last[*row as usize] = false;
-        }
-        is_last.iter().zip(0..).filter_map(|(is_last, row)| is_last.then_some(row)).collect()
+    /// The rows whose key a later row has, too.
+    pub(crate) fn replaced(&self) -> &[u32] {
+        &self.replaced
     }
 
     /// The rows of other columns that have one of these keys, in order, each with the last of our rows with that key.
@@ -144,13 +140,12 @@ impl Keys {
     }
 
     /// A row's key for an error's text.
-    pub(crate) fn display(&self, row: usize) -> String {
-        let values: Vec<_> = self.rows.columns.iter().map(|column| shown(column, row)).collect();
+    pub(crate) fn display(&self, row: usize) -> Result<String> {
+        let values: Vec<_> =
+            self.rows.columns.iter().map(|column| shown(column, row)).collect::<Result<_>>()?;
         let text = format!("({})", values.join(", "));
-        match text.char_indices().nth(SHOWN) {
-            Some(_) => text.chars().take(SHOWN - 1).chain(['…']).collect(),
-            None => text,
-        }
+        let is_long = text.chars().nth(SHOWN).is_some();
+        Ok(if is_long { text.chars().take(SHOWN - 1).chain(['…']).collect() } else { text })
     }
 }
 
@@ -209,47 +204,45 @@ impl Rows {
 
 /// A column by its bits: equal values have equal ones.
 enum Cells {
-    Byte(ScalarBuffer<u8>),
-    Short(ScalarBuffer<u16>),
-    Word(ScalarBuffer<u32>),
-    Long(ScalarBuffer<u64>),
-    Wide(ScalarBuffer<i128>),
-    Huge(ScalarBuffer<i256>),
-    Bytes(Box<dyn Texts + Send + Sync>),
+    /// Values of so many bytes each.
+    Fixed(Buffer, usize),
+    Texts(ArrayRef),
 }
 
 impl Cells {
     fn of(column: &ArrayRef) -> Result<Self> {
-        use DataType::{Boolean, Date32, Date64, Decimal32, Decimal64, Duration, Float32, Float64, Int8};
-        use DataType::{Int16, Int32, Int64, Time32, Time64, Timestamp, UInt8, UInt16, UInt32, UInt64};
-        Ok(match column.data_type() {
-            Boolean => Self::Byte(column.as_boolean().values().iter().map(u8::from).collect()),
-            Int8 | UInt8 => Self::Byte(stored(column)),
-            Int16 | UInt16 => Self::Short(stored(column)),
-            Int32 | UInt32 | Float32 | Date32 | Time32(_) | Decimal32(..) => Self::Word(stored(column)),
-            Int64 | UInt64 | Float64 | Date64 | Time64(_) | Timestamp(..) | Duration(_) | Decimal64(..) => {
-                Self::Long(stored(column))
+        let kind = column.data_type();
+        let is_known = !matches!(kind, DataType::Interval(_) | DataType::Float16);
+        match kind.primitive_width() {
+            Some(width) if is_known => {
+                let data = column.to_data();
+                let start = data.offset() * width;
+                Ok(Self::Fixed(data.buffers()[0].slice_with_length(start, data.len() * width), width))
             }
-            DataType::Decimal128(..) => Self::Wide(stored(column)),
-            DataType::Decimal256(..) => Self::Huge(stored(column)),
-            _ => Self::Bytes(texts(column)?),
-        })
+            _ if kind == &DataType::Boolean => {
+                let bytes: Vec<u8> = column.as_boolean().values().iter().map(u8::from).collect();
+                Ok(Self::Fixed(bytes.into(), 1))
+            }
+            _ if with_texts!(column, |_| true, false) => Ok(Self::Texts(column.clone())),
+            _ => Err(Error::not_supported(format!("a key of the type {kind}"))),
+        }
     }
 
     fn mix_into(&self, start: usize, hashes: &mut [u64]) {
         match self {
-            Self::Byte(values) => mix_all(&values[start..], hashes, |value| u64::from(*value)),
-            Self::Short(values) => mix_all(&values[start..], hashes, |value| u64::from(*value)),
-            Self::Word(values) => mix_all(&values[start..], hashes, |value| u64::from(*value)),
-            Self::Long(values) => mix_all(&values[start..], hashes, |value| *value),
-            Self::Wide(values) => {
-                mix_all(&values[start..], hashes, |value| mix(mix(SEED, high(*value)), low(*value)));
-            }
-            Self::Huge(values) => mix_all(&values[start..], hashes, |value| xxh3_64(&value.to_le_bytes())),
-            Self::Bytes(texts) => {
-                for (hash, row) in hashes.iter_mut().zip(start..) {
-                    *hash = mix(*hash, xxh3_64(texts.bytes(row)));
+            Self::Fixed(values, 1) => mix_all(&values[start..], hashes),
+            Self::Fixed(values, 2) => mix_all(&values.typed_data::<u16>()[start..], hashes),
+            Self::Fixed(values, 4) => mix_all(&values.typed_data::<u32>()[start..], hashes),
+            Self::Fixed(values, 8) => mix_all(&values.typed_data::<u64>()[start..], hashes),
+            Self::Fixed(values, width) => {
+                let words = values.typed_data::<u64>().chunks_exact(width / 8).skip(start);
+                for (hash, words) in hashes.iter_mut().zip(words) {
+                    *hash = words.iter().fold(*hash, |hash, word| mix(hash, *word));
                 }
+            }
+            Self::Texts(texts) => {
+                let texts = texts.slice(start, hashes.len());
+                with_texts!(texts, |texts| mix_texts(texts, hashes), ());
             }
         }
     }
@@ -273,56 +266,36 @@ fn plain(column: &ArrayRef) -> Result<ArrayRef> {
     Ok(column.clone())
 }
 
-fn texts(column: &ArrayRef) -> Result<Box<dyn Texts + Send + Sync>> {
-    Ok(match column.data_type() {
-        DataType::Utf8 => Box::new(column.as_string::<i32>().clone()),
-        DataType::LargeUtf8 => Box::new(column.as_string::<i64>().clone()),
-        DataType::Utf8View => Box::new(column.as_string_view().clone()),
-        DataType::Binary => Box::new(column.as_binary::<i32>().clone()),
-        DataType::LargeBinary => Box::new(column.as_binary::<i64>().clone()),
-        DataType::BinaryView => Box::new(column.as_binary_view().clone()),
-        DataType::FixedSizeBinary(_) => Box::new(column.as_fixed_size_binary().clone()),
-        other => return Err(Error::not_supported(format!("a key of the type {other}"))),
-    })
-}
-
 /// The rows of a range, in blocks.
 fn blocks(rows: Range<usize>) -> impl Iterator<Item = Range<usize>> {
     let end = rows.end;
     rows.step_by(BLOCK).map(move |start| start..end.min(start + BLOCK))
 }
 
-fn mix_all<T>(values: &[T], hashes: &mut [u64], bits: impl Fn(&T) -> u64) {
+fn mix_all<T: Copy + Into<u64>>(values: &[T], hashes: &mut [u64]) {
     for (hash, value) in hashes.iter_mut().zip(values) {
-        *hash = mix(*hash, bits(value));
+        *hash = mix(*hash, (*value).into());
+    }
+}
+
+fn mix_texts(texts: impl ArrayAccessor<Item: AsRef<[u8]>>, hashes: &mut [u64]) {
+    for (hash, text) in hashes.iter_mut().zip(ArrayIter::new(texts)) {
+        *hash = text.map_or(0, |text| mix(*hash, xxh3_64(text.as_ref())));
     }
 }
 
 /// The halves of a product of 128 bits, folded: every bit of the input is in the first bits of it.
+#[expect(clippy::cast_possible_truncation, reason = "half of the bits")]
 fn mix(hash: u64, value: u64) -> u64 {
     let product = u128::from(hash ^ value) * u128::from(FACTOR);
-    let product = product.cast_signed();
-    low(product) ^ high(product)
-}
-
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "half of the bits")]
-fn low(value: i128) -> u64 {
-    value as u64
-}
-
-fn high(value: i128) -> u64 {
-    low(value >> 64)
+    product as u64 ^ (product >> 64) as u64
 }
 
 /// The word of a filter of so many, a power of two, and the bit in it: by the first bits of a hash.
+#[expect(clippy::cast_possible_truncation, reason = "fewer than the bits of a filter")]
 fn bit_of(hash: u64, words: usize) -> (usize, u64) {
-    let position = index(hash >> (64 - (words * 64).ilog2()));
+    let position = (hash >> (64 - (words * 64).ilog2())) as usize;
     (position / 64, 1 << (position % 64))
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "less than the rows of a batch")]
-fn index(number: u64) -> usize {
-    number as usize
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "`Rows::of` refuses more rows")]
@@ -331,28 +304,15 @@ fn narrow(row: usize) -> u32 {
 }
 
 /// A value for an error's text.
-fn shown(column: &ArrayRef, row: usize) -> String {
-    if column.is_null(row) {
-        return "NULL".into();
-    }
-    let value = match column.data_type() {
-        DataType::Decimal32(..) => column.as_primitive::<Decimal32Type>().value_as_string(row),
-        DataType::Decimal64(..) => column.as_primitive::<Decimal64Type>().value_as_string(row),
-        DataType::Decimal128(..) => column.as_primitive::<Decimal128Type>().value_as_string(row),
-        DataType::Decimal256(..) => column.as_primitive::<Decimal256Type>().value_as_string(row),
-        // Arrow's own text of one value: the array's name, a bracket, and then it.
-        _ => format!("{:?}", column.slice(row, 1)).lines().nth(2).unwrap_or_default().trim().to_owned(),
-    };
-    match (column.data_type(), texts(column)) {
-        (DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View, Ok(texts)) => {
-            format!("'{}'", String::from_utf8_lossy(texts.bytes(row)))
-        }
-        (_, Ok(texts)) => {
-            texts.bytes(row).iter().take(SHOWN).fold("x'".into(), |text, byte| format!("{text}{byte:02x}"))
-                + "'"
-        }
-        (_, Err(_)) => value.trim_end_matches(',').to_owned(),
-    }
+fn shown(column: &ArrayRef, row: usize) -> Result<String> {
+    let options = FormatOptions::new().with_null("NULL");
+    let value = ArrayFormatter::try_new(column, &options).map_err(internal)?.value(row).to_string();
+    Ok(match column.data_type() {
+        _ if column.is_null(row) => value,
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => format!("'{value}'"),
+        _ if with_texts!(column, |_| true, false) => format!("x'{value}'"),
+        _ => value,
+    })
 }
 
 #[cfg(test)]
@@ -362,6 +322,7 @@ mod tests {
 
     use arrow_array::types::Int8Type;
     use arrow_array::*;
+    use arrow_buffer::i256;
 
     use longshore_core::Kind;
 
@@ -370,6 +331,11 @@ mod tests {
 
     fn of(columns: &[ArrayRef]) -> Keys {
         Keys::of(columns).unwrap()
+    }
+
+    /// Of rows with one key the last, and all rows without a key.
+    fn last_rows(keys: &Keys) -> Vec<u32> {
+        (0..narrow(keys.rows.count)).filter(|row| !keys.replaced().contains(row)).collect()
     }
 
     fn column(array: impl Array + 'static) -> ArrayRef {
@@ -391,7 +357,7 @@ mod tests {
     fn the_last_of_equal_keys_counts() {
         let keys = of(&[ints(vec![Some(1), Some(2), None, Some(1), None, Some(2), Some(1)])]);
         assert_eq!(keys.doubled(), Some((0, 3)));
-        assert_eq!(keys.last_rows(), [2, 4, 5, 6]);
+        assert_eq!(last_rows(&keys), [2, 4, 5, 6]);
         let found = keys.find(&[ints(vec![Some(2), None, Some(3), Some(1), Some(2)])], None).unwrap();
         assert_eq!(found, [(0, 5), (3, 6), (4, 5)]);
     }
@@ -401,7 +367,7 @@ mod tests {
         let names = column(StringArray::from(vec![Some("a"), Some("b"), Some("a"), None]));
         let keys = of(&[ints(vec![Some(1), Some(1), Some(2), Some(1)]), names.clone()]);
         assert_eq!(keys.doubled(), None);
-        assert_eq!(keys.last_rows(), [0, 1, 2, 3]);
+        assert_eq!(last_rows(&keys), [0, 1, 2, 3]);
         let found = keys.find(&[ints(vec![Some(2), Some(1), None, Some(1)]), names], None).unwrap();
         assert_eq!(found, [(0, 2), (1, 1)]);
         let known = keys.bounds(0);
@@ -432,7 +398,7 @@ mod tests {
     #[test]
     fn there_may_be_no_rows() {
         let keys = of(&[ints(vec![])]);
-        assert_eq!((keys.doubled(), keys.last_rows()), (None, vec![]));
+        assert_eq!((keys.doubled(), last_rows(&keys)), (None, vec![]));
         assert_eq!(keys.find(&[ints(vec![Some(0), Some(1)])], None).unwrap(), []);
         assert_eq!(of(&[ints(vec![Some(0)])]).find(&[ints(vec![])], None).unwrap(), []);
     }
@@ -495,16 +461,16 @@ mod tests {
             column(BooleanArray::from(vec![None])),
             column(BinaryArray::from(vec![&b"\xff\x00"[..]])),
         ]);
-        assert_eq!(keys.display(0), "(7, 'a', -12.50, 2022-01-08, NULL, x'ff00')");
-        assert_eq!(of(&[column(Float64Array::from(vec![1.5]))]).display(0), "(1.5)");
+        assert_eq!(keys.display(0).unwrap(), "(7, 'a', -12.50, 2022-01-08, NULL, x'ff00')");
+        assert_eq!(of(&[column(Float64Array::from(vec![1.5]))]).display(0).unwrap(), "(1.5)");
         let timestamp = TimestampMicrosecondArray::from(vec![1]);
-        assert_eq!(of(&[column(timestamp)]).display(0), "(1970-01-01T00:00:00.000001)");
+        assert_eq!(of(&[column(timestamp)]).display(0).unwrap(), "(1970-01-01T00:00:00.000001)");
         let infinite =
             [column(Date32Array::from(vec![i32::MAX])), column(TimestampSecondArray::from(vec![i64::MAX]))];
-        assert!(of(&infinite).display(0).chars().count() <= SHOWN);
+        assert!(of(&infinite).display(0).unwrap().chars().count() <= SHOWN);
         let long = of(&[column(StringArray::from(vec!["ÿ".repeat(76), "ÿ".repeat(1000)]))]);
-        assert_eq!(long.display(0), format!("('{}')", "ÿ".repeat(76)));
-        assert_eq!(long.display(1), format!("('{}…", "ÿ".repeat(77)));
+        assert_eq!(long.display(0).unwrap(), format!("('{}')", "ÿ".repeat(76)));
+        assert_eq!(long.display(1).unwrap(), format!("('{}…", "ÿ".repeat(77)));
     }
 
     #[test]
@@ -546,7 +512,7 @@ mod tests {
                 .filter(|(key, row)| key.as_ref().is_none_or(|key| last[key] == *row))
                 .map(|(_, row)| row)
                 .collect();
-            assert_eq!(keys.last_rows(), expected);
+            assert_eq!(last_rows(&keys), expected);
             assert_eq!(keys.doubled().is_some(), expected.len() < ours.len());
             assert!(
                 keys.doubled()

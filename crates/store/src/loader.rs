@@ -87,17 +87,22 @@ impl Loader {
         Ok(())
     }
 
-    /// The files, all of which have reached the disk.
-    pub(crate) fn finish(mut self, new_files: &mut Vec<String>) -> Result<Vec<Arc<ChunkFile>>> {
+    /// Whether a file is full.
+    pub(crate) fn has_files(&self) -> bool {
+        !self.files.is_empty()
+    }
+
+    /// The files of all rows so far, which have reached the disk.
+    pub(crate) fn finish(&mut self, new_files: &mut Vec<String>) -> Result<Vec<Arc<ChunkFile>>> {
         self.flush(new_files)?;
-        Ok(self.files)
+        Ok(mem::take(&mut self.files))
     }
 }
 
 /// Writes the file of a chunk, and meanwhile that of its encoded columns.
 fn write(directory: &Path, name: String, rows: &Parts) -> Result<ChunkFile> {
     let count = u32::try_from(rows.rows()).map_err(|_| Error::internal("a chunk of too many rows"))?;
-    let ((bytes, checksum), statistics, encoded) = thread::scope(|scope| {
+    let (written, statistics, encoded) = thread::scope(|scope| {
         let aside = spawn_scoped(Builder::new().name("longshore-encode".into()), scope, || {
             // Fewer rows are encoded in no time, whenever they are read.
             let bytes: usize = rows.columns.iter().flatten().map(values_size).sum();
@@ -110,7 +115,7 @@ fn write(directory: &Path, name: String, rows: &Parts) -> Result<ChunkFile> {
             aside.join().map_err(|_| Error::internal("a column cannot be described"))?;
         Ok::<_, Error>((written, statistics, encoded?))
     })?;
-    Ok(ChunkFile::new(name, count, bytes, checksum, statistics?).with_encoded(encoded))
+    Ok(ChunkFile::new(name, count, written, encoded, statistics?))
 }
 
 /// The facts of each column's values, by its field's number: they are soonest looked at where they are encoded.

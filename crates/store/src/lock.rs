@@ -1,14 +1,14 @@
 //! Locks on ranges of one file, which end with whoever holds them.
-#![allow(unsafe_code)]
 
 use std::fs::{File, OpenOptions};
-use std::io;
-use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
+use libc::{F_RDLCK, F_UNLCK, F_WRLCK};
 use longshore_core::{Deadline, Error, Process, Result};
+use nix::errno::Errno;
+use nix::fcntl::{FcntlArg, fcntl};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// The byte that writers share while they make files, and that who removes files without an owner has alone.
@@ -23,11 +23,9 @@ const VERSIONS: i64 = 1 << 41;
 const PAUSE: Duration = Duration::from_millis(2);
 
 /// The file of a store's locks.
-#[derive(Debug)]
 pub(crate) struct Locks(PathBuf);
 
 /// A lock, until it is dropped.
-#[derive(Debug)]
 pub(crate) struct Guard {
     file: File,
     process: Process,
@@ -37,16 +35,9 @@ impl Drop for Guard {
     fn drop(&mut self) {
         // A child that was forked has the file open, too, and would keep the lock; but the lock is not its own to end.
         if self.process.is_current() {
-            let _ = control(&self.file, libc::F_OFD_SETLK, &mut range(Mode::Unlocked, 0, 0));
+            let _ = fcntl(&self.file, FcntlArg::F_OFD_SETLK(&range(F_UNLCK, 0, 0)));
         }
     }
-}
-
-#[derive(Clone, Copy)]
-enum Mode {
-    Shared,
-    Exclusive,
-    Unlocked,
 }
 
 impl Locks {
@@ -56,33 +47,33 @@ impl Locks {
 
     /// Says that a writer makes files.
     pub(crate) fn writing(&self, deadline: &Deadline) -> Result<Guard> {
-        self.wait(WRITING, Mode::Shared, deadline)
+        self.wait(WRITING, F_RDLCK, deadline)
     }
 
     /// Keeps writers from beginning to make files; `None` while one does.
     pub(crate) fn without_writers(&self) -> Result<Option<Guard>> {
-        self.take(WRITING, Mode::Exclusive)
+        self.take(WRITING, F_WRLCK)
     }
 
     /// Keeps versions from being forgotten while a reader looks whether its version is there, and locks it.
     pub(crate) fn beginning(&self) -> Result<Guard> {
-        self.wait(BEGINNING, Mode::Shared, &Deadline::never())
+        self.wait(BEGINNING, F_RDLCK, &Deadline::never())
     }
 
     /// Keeps readers from beginning.
     pub(crate) fn forgetting(&self) -> Result<Guard> {
-        self.wait(BEGINNING, Mode::Exclusive, &Deadline::never())
+        self.wait(BEGINNING, F_WRLCK, &Deadline::never())
     }
 
     /// The lock of a table's writer, by the table's folded name.
     pub(crate) fn table(&self, name: &str, deadline: &Deadline) -> Result<Guard> {
         let at = TABLES + i64::from_ne_bytes((xxh3_64(name.as_bytes()) >> 24).to_ne_bytes());
-        self.wait(at, Mode::Exclusive, deadline).map_err(|error| error.within(format!("the table {name:?}")))
+        self.wait(at, F_WRLCK, deadline).map_err(|error| error.within(format!("the table {name:?}")))
     }
 
     /// Keeps a version's files from being removed.
     pub(crate) fn version(&self, version: i64) -> Result<Guard> {
-        self.wait(VERSIONS + version, Mode::Shared, &Deadline::never())
+        self.wait(VERSIONS + version, F_RDLCK, &Deadline::never())
     }
 
     /// The versions up to `newest` that have readers.
@@ -93,9 +84,9 @@ impl Locks {
             if from > to {
                 continue;
             }
-            let mut range = range(Mode::Exclusive, VERSIONS + from, to - from + 1);
-            control(&file, libc::F_OFD_GETLK, &mut range).map_err(|error| self.failed(&error))?;
-            if i32::from(range.l_type) != libc::F_UNLCK {
+            let mut range = range(F_WRLCK, VERSIONS + from, to - from + 1);
+            fcntl(&file, FcntlArg::F_OFD_GETLK(&mut range)).map_err(|error| self.failed(&error))?;
+            if i32::from(range.l_type) != F_UNLCK {
                 let version = range.l_start - VERSIONS;
                 found.push(version);
                 ranges.extend([(from, version - 1), (version + 1, to)]);
@@ -104,9 +95,9 @@ impl Locks {
         Ok(found)
     }
 
-    fn wait(&self, at: i64, mode: Mode, deadline: &Deadline) -> Result<Guard> {
+    fn wait(&self, at: i64, kind: i32, deadline: &Deadline) -> Result<Guard> {
         loop {
-            if let Some(guard) = self.take(at, mode)? {
+            if let Some(guard) = self.take(at, kind)? {
                 return Ok(guard);
             }
             if deadline.remaining().is_some_and(|left| left.is_zero()) {
@@ -119,11 +110,11 @@ impl Locks {
         }
     }
 
-    fn take(&self, at: i64, mode: Mode) -> Result<Option<Guard>> {
+    fn take(&self, at: i64, kind: i32) -> Result<Option<Guard>> {
         let file = self.open()?;
-        match control(&file, libc::F_OFD_SETLK, &mut range(mode, at, 1)) {
-            Ok(()) => Ok(Some(Guard { file, process: Process::current() })),
-            Err(error) if matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EACCES)) => Ok(None),
+        match fcntl(&file, FcntlArg::F_OFD_SETLK(&range(kind, at, 1))) {
+            Ok(_) => Ok(Some(Guard { file, process: Process::current() })),
+            Err(Errno::EAGAIN | Errno::EACCES) => Ok(None),
             Err(error) => Err(self.failed(&error)),
         }
     }
@@ -134,35 +125,16 @@ impl Locks {
         writable.or_else(|_| File::open(&self.0)).map_err(|error| self.failed(&error))
     }
 
-    fn failed(&self, error: &io::Error) -> Error {
+    fn failed(&self, error: &dyn std::fmt::Display) -> Error {
         Error::operational(format!("the store's locks, {}: {error}", self.0.display()))
     }
 }
 
-fn range(mode: Mode, start: i64, length: i64) -> libc::flock {
-    let kind = match mode {
-        Mode::Shared => libc::F_RDLCK,
-        Mode::Exclusive => libc::F_WRLCK,
-        Mode::Unlocked => libc::F_UNLCK,
-    };
-    // The constants of `l_type` and `l_whence` are small numbers that the fields are too narrow for by type alone.
-    #[allow(clippy::cast_possible_truncation)]
-    libc::flock {
-        l_type: kind as libc::c_short,
-        l_whence: libc::SEEK_SET as libc::c_short,
-        l_start: start,
-        l_len: length,
-        l_pid: 0,
-    }
-}
-
-fn control(file: &File, command: libc::c_int, range: &mut libc::flock) -> io::Result<()> {
-    // SAFETY: the descriptor is open, and the kernel reads and writes one `flock`.
-    if unsafe { libc::fcntl(file.as_raw_fd(), command, range) } == 0 {
-        Ok(())
-    } else {
-        Err(io::Error::last_os_error())
-    }
+// The constants are small numbers that the fields are too narrow for by type alone.
+#[allow(clippy::cast_possible_truncation)]
+fn range(kind: i32, start: i64, length: i64) -> libc::flock {
+    let (l_type, l_whence) = (kind as libc::c_short, libc::SEEK_SET as libc::c_short);
+    libc::flock { l_type, l_whence, l_start: start, l_len: length, l_pid: 0 }
 }
 
 /// The magic numbers of file systems that other machines share, of which locks and maps are not to be trusted.

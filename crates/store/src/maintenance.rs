@@ -3,10 +3,10 @@
 use std::collections::HashSet;
 use std::fs;
 use std::path::Path;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use longshore_core::{Error, Result};
 
+use crate::catalogue::{Catalogue, now};
 use crate::chunk::{ChunkFile, Mapped};
 use crate::store::Store;
 
@@ -16,8 +16,7 @@ impl Store {
     pub fn vacuum(&self, older_than: u64) -> Result<(u64, u64)> {
         // For its error where the store is only read.
         drop(self.0.lock_table("", &longshore_core::Deadline::never())?);
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_micros());
-        let until = i64::try_from(now.saturating_sub(older_than.into())).unwrap_or(i64::MAX);
+        let until = now().saturating_sub_unsigned(older_than);
         self.0.cache.clear();
         let forgetting = self.0.locks.forgetting()?;
         self.0.with(|catalogue| {
@@ -38,8 +37,8 @@ impl Store {
         let known = self.known_files()?;
         let (mut files, mut bytes) = (0, 0);
         let failed =
-            |error: std::io::Error| Error::operational(format!("{}: {error}", self.0.data().display()));
-        for entry in fs::read_dir(self.0.data()).map_err(failed)? {
+            |error: std::io::Error| Error::operational(format!("{}: {error}", self.0.data.display()));
+        for entry in fs::read_dir(&self.0.data).map_err(failed)? {
             let entry = entry.map_err(failed)?;
             let name = entry.file_name();
             let is_file = entry.file_type().map_err(failed)?.is_file();
@@ -65,7 +64,7 @@ impl Store {
         let mut seen = HashSet::new();
         let files = files.iter().flat_map(ChunkFile::all).filter(|file| seen.insert(&file.name));
         let checked = files.map(|file| {
-            let mapped = Mapped::open(self.0.data(), file, false);
+            let mapped = Mapped::open(&self.0.data, file, false);
             (&file.name, mapped.and_then(|mapped| mapped.verify(file).and_then(|()| mapped.validate())))
         });
         let failed: Vec<_> = checked.filter_map(|(name, result)| Some((name, result.err()?))).collect();
@@ -76,7 +75,7 @@ impl Store {
     }
 
     fn known_files(&self) -> Result<HashSet<String>> {
-        let files = self.0.with(|catalogue| catalogue.files())?;
+        let files = self.0.with(Catalogue::files)?;
         Ok(files.iter().flat_map(ChunkFile::all).map(|file| file.name.clone()).collect())
     }
 }
@@ -86,6 +85,7 @@ mod tests {
     use std::sync::Arc;
 
     use arrow_array::{ArrayRef, Int64Array, RecordBatch};
+    use longshore_core::Frame;
 
     use super::*;
     use crate::{Access, Definition, Snapshot};
@@ -100,16 +100,17 @@ mod tests {
             let mut transaction = store.begin(Snapshot::Newest).unwrap();
             let definition = Definition { schema: batch.schema(), key: Vec::new(), text: None };
             transaction.create("t", &definition, true).unwrap();
-            transaction.append("t", &batch.schema(), &mut std::iter::once(Ok(batch)), "append").unwrap();
+            let (schema, batches) = (batch.schema(), Box::new(std::iter::once(Ok(batch))));
+            transaction.append("t", Frame { schema, batches }, "append").unwrap();
             transaction.commit().unwrap();
         };
         write();
-        let before = store.0.with(|catalogue| catalogue.files()).unwrap();
+        let before = store.0.with(Catalogue::files).unwrap();
         write();
         assert_eq!(store.vacuum(0).unwrap().0, 1);
         assert_eq!(store.damaged(&before).unwrap(), Vec::<String>::new());
-        let now = store.0.with(|catalogue| catalogue.files()).unwrap();
-        fs::remove_file(store.0.data().join(&now[0].name)).unwrap();
+        let now = store.0.with(Catalogue::files).unwrap();
+        fs::remove_file(store.0.data.join(&now[0].name)).unwrap();
         assert_eq!(store.check().unwrap().len(), 1);
         fs::remove_dir_all(folder).unwrap();
     }

@@ -7,7 +7,7 @@ use std::io;
 use arrow_buffer::Buffer;
 use arrow_ipc::reader::FileDecoder;
 use bytes::Bytes;
-use memmap2::{Mmap, MmapMut, MmapOptions};
+use memmap2::MmapOptions;
 
 /// A private map of a whole file: what is written into its memory, where it is `writable`, reaches neither the file nor
 /// another map of it.
@@ -18,28 +18,12 @@ pub(crate) fn map(file: &File, writable: bool) -> io::Result<Buffer> {
     // The caller has compared its length with the catalogue's.
     let bytes = unsafe {
         if writable {
-            Bytes::from_owner(Writable(options.map_copy(file)?))
+            Bytes::from_owner(options.map_copy(file)?)
         } else {
-            Bytes::from_owner(Readable(options.map_copy_read_only(file)?))
+            Bytes::from_owner(options.map_copy_read_only(file)?)
         }
     };
     Ok(Buffer::from(bytes))
-}
-
-struct Readable(Mmap);
-
-impl AsRef<[u8]> for Readable {
-    fn as_ref(&self) -> &[u8] {
-        &self.0
-    }
-}
-
-struct Writable(MmapMut);
-
-impl AsRef<[u8]> for Writable {
-    fn as_ref(&self) -> &[u8] {
-        &self.0
-    }
 }
 
 /// A decoder that does not look at the values: to look at every text would read the whole file.

@@ -6,7 +6,8 @@
 use std::ops::Range;
 
 use arrow_array::Array;
-use arrow_schema::{DataType, TimeUnit};
+use arrow_schema::DataType;
+use longshore_values::per_second;
 
 use crate::statistics::{Bound, ColumnStatistics};
 
@@ -70,29 +71,26 @@ pub struct Predicate {
 }
 
 /// Between which values, both included, the rows lie for which a predicate may hold.
-struct Limits {
-    low: Option<Bound>,
-    high: Option<Bound>,
-}
+type Limits = (Option<Bound>, Option<Bound>);
 
 impl Predicate {
     /// Whether it may hold for a row of a column with these statistics.
     pub(crate) fn may_hold(&self, kind: &DataType, statistics: &ColumnStatistics) -> bool {
-        let (Some(limits), Some((least, most))) = (self.limits(kind), &statistics.bounds) else {
+        let Some(((low, high), (least, most))) = self.limits(kind).zip(statistics.bounds.as_ref()) else {
             return true;
         };
-        limits.low.is_none_or(|low| most.reaches(&low)) && limits.high.is_none_or(|high| high.reaches(least))
+        low.is_none_or(|low| most.reaches(&low)) && high.is_none_or(|high| high.reaches(least))
     }
 
     /// The rows of a sorted column for which it may hold.
     pub(crate) fn sorted_rows(&self, column: &dyn Array) -> Range<usize> {
         let all = 0..column.len();
-        let Some(limits) = self.limits(column.data_type()) else { return all };
+        let Some((low, high)) = self.limits(column.data_type()) else { return all };
         let bounds = |row| ColumnStatistics::of(&column.slice(row, 1)).bounds;
-        let start = limits.low.map_or(0, |low| {
+        let start = low.map_or(0, |low| {
             first(all.clone(), |row| bounds(row).is_none_or(|(_, most)| most.reaches(&low)))
         });
-        let end = limits.high.map_or(all.end, |high| {
+        let end = high.map_or(all.end, |high| {
             first(start..all.end, |row| bounds(row).is_some_and(|(least, _)| !high.reaches(&least)))
         });
         start..end
@@ -109,9 +107,9 @@ impl Predicate {
     /// Takes from a constant's surroundings the sides that the operator limits.
     fn between(&self, low: Bound, high: Bound) -> Option<Limits> {
         match self.operator {
-            Operator::Equal => Some(Limits { low: Some(low), high: Some(high) }),
-            Operator::Less | Operator::LessOrEqual => Some(Limits { low: None, high: Some(high) }),
-            Operator::Greater | Operator::GreaterOrEqual => Some(Limits { low: Some(low), high: None }),
+            Operator::Equal => Some((Some(low), Some(high))),
+            Operator::Less | Operator::LessOrEqual => Some((None, Some(high))),
+            Operator::Greater | Operator::GreaterOrEqual => Some((Some(low), None)),
             Operator::Start => None,
         }
     }
@@ -150,7 +148,7 @@ impl Predicate {
             return None;
         }
         let tolerance = (value.abs() * TOLERANCE).max(tiniest);
-        self.between(Bound::Float(value - tolerance), Bound::Float(value + tolerance))
+        self.between(Bound::float(value - tolerance), Bound::float(value + tolerance))
     }
 
     fn of_timestamp(&self, kind: &DataType, micros: i128) -> Option<Limits> {
@@ -160,12 +158,7 @@ impl Predicate {
             DataType::Date32 => (days - 1, days + 1),
             DataType::Date64 => ((days - 1) * DAY_MILLIS, (days + 2) * DAY_MILLIS - 1),
             DataType::Timestamp(unit, None) => {
-                let parts = match unit {
-                    TimeUnit::Second => 1,
-                    TimeUnit::Millisecond => 1_000,
-                    TimeUnit::Microsecond => MICROS,
-                    TimeUnit::Nanosecond => 1_000 * MICROS,
-                };
+                let parts = i128::from(per_second(*unit));
                 ((seconds - SECONDS) * parts, (seconds + 1 + SECONDS) * parts)
             }
             // What a time zone makes of the constant, only the engine's session knows.
@@ -178,23 +171,17 @@ impl Predicate {
         if !matches!(kind, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View) {
             return None;
         }
-        let bound = |is_whole| Bound::Text { bytes: text.as_bytes().to_vec(), is_whole };
+        let bound = |is_cut| Bound::Text { bytes: text.as_bytes().to_vec(), is_cut };
         match self.operator {
-            Operator::Start => Some(Limits { low: Some(bound(true)), high: Some(bound(false)) }),
-            _ => self.between(bound(true), bound(true)),
+            Operator::Start => Some((Some(bound(false)), Some(bound(true)))),
+            _ => self.between(bound(false), bound(false)),
         }
     }
 }
 
 /// The next numbers below and above `unscaled` times this power of ten, or itself twice.
 fn rescale(unscaled: i128, power: i32) -> Option<(i128, i128)> {
-    let Some(factor) = 10_i128.checked_pow(power.unsigned_abs()) else {
-        return match (unscaled.signum(), power > 0) {
-            (0, _) => Some((0, 0)),
-            (_, true) => None,
-            (sign, false) => Some((sign.min(0), sign.max(0))),
-        };
-    };
+    let factor = 10_i128.checked_pow(power.unsigned_abs())?;
     if power >= 0 {
         return unscaled.checked_mul(factor).map(|exact| (exact, exact));
     }
@@ -298,7 +285,8 @@ mod tests {
         assert_eq!(rows(&column, &number(Greater, -15, 1)), 1..7);
         assert_eq!(rows(&column, &number(Equal, -20, 1)), 1..2);
         assert_eq!(rows(&column, &number(Equal, 1, -1)), 7..7);
-        assert_eq!(rows(&column, &number(Equal, -1, 100)), 2..4);
+        assert_eq!(rows(&column, &number(Equal, -1, 38)), 2..4);
+        assert_eq!(rows(&column, &number(Equal, -1, 100)), 0..7);
         assert_eq!(rows(&column, &number(Equal, 1, -100)), 0..7);
         let column = Decimal128Array::from(vec![122, 123, 124]).with_precision_and_scale(15, 2).unwrap();
         assert_eq!(rows(&column, &number(Equal, 123, 2)), 1..2);

@@ -1,18 +1,19 @@
 //! The changes of a table's rows: chunks that are added, marked, folded and written again.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::HashSet;
+use std::mem;
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, RecordBatch, UInt32Array, UInt64Array};
-use arrow_schema::{ArrowError, SchemaRef};
-use arrow_select::concat::{concat, concat_batches};
-use arrow_select::take::take_record_batch;
-use longshore_core::memory::rows_size;
-use longshore_core::{Error, Kind, Place, Result};
+use arrow_array::cast::AsArray;
+use arrow_array::types::UInt64Type;
+use arrow_array::{Array, ArrayRef, RecordBatch, new_null_array};
+use arrow_schema::SchemaRef;
+use arrow_select::concat::concat;
+use longshore_core::{Error, Frame, Kind, Place, Result};
 
 use crate::catalogue::fold;
-use crate::chunk::{Chunk, ChunkFile, Mapped, field_id};
+use crate::chunk::{Chunk, ChunkFile, Mapped};
 use crate::key::Keys;
 use crate::loader::{FULL, Loader};
 use crate::statistics::overlap;
@@ -37,33 +38,20 @@ const GAP: i64 = 1 << 20;
 /// The bytes of a chunk below which rows are marked until half of them are: to write it again costs more than it saves.
 const SMALL: u64 = 1 << 20;
 
-type Rows<'a> = dyn Iterator<Item = Result<RecordBatch>> + 'a;
+/// Batches with a column of [`crate::POSITION`].
+type Positions<'a> = dyn Iterator<Item = Result<RecordBatch>> + 'a;
 
 impl Transaction {
     /// Adds rows, whose columns have the table's names and types; those that are missing are NULL. Gives their number.
-    pub fn append(
-        &mut self,
-        name: &str,
-        schema: &SchemaRef,
-        rows: &mut Rows<'_>,
-        operation: Operation,
-    ) -> Result<u64> {
-        self.begin_append(name, schema)?;
-        for batch in rows {
-            self.push(&batch?)?;
-        }
+    pub fn append(&mut self, name: &str, rows: Frame, operation: Operation) -> Result<u64> {
+        self.begin_append(name, &rows.schema)?;
+        self.push_all(rows)?;
         self.end_append(operation)
     }
 
     /// Replaces the rows of the same keys, and adds the others. Of rows with one key, the last counts. Gives the rows' number.
-    pub fn upsert(
-        &mut self,
-        name: &str,
-        key: &[String],
-        schema: &SchemaRef,
-        rows: &mut Rows<'_>,
-    ) -> Result<u64> {
-        let mut table = self.edited(name)?;
+    pub fn upsert(&mut self, name: &str, key: &[String], rows: Frame) -> Result<u64> {
+        let table = self.edited(name)?;
         let wanted: HashSet<String> = key.iter().map(|name| fold(name)).collect();
         if wanted.is_empty() || wanted != table.key.iter().map(|name| fold(name)).collect() {
             return Err(Error::programming(format!(
@@ -73,48 +61,15 @@ impl Transaction {
             .with_sqlstate("42P10")
             .with_hint(format!("its primary key is ({})", table.key.join(", "))));
         }
-        let mut count = 0;
-        let mut waiting: Vec<RecordBatch> = Vec::new();
-        let columns = Columns::of(&table, schema)?;
-        loop {
-            let batch = rows.next().transpose()?;
-            let is_last = batch.is_none();
-            if let Some(batch) = batch {
-                self.deadline.check()?;
-                waiting.push(columns.of_batch(&batch, count)?);
-                count += batch.num_rows() as u64;
-            }
-            if is_last || waiting.iter().map(rows_size).sum::<usize>() > FULL {
-                for batch in together(&table.schema, std::mem::take(&mut waiting))? {
-                    self.put(&mut table, &batch)?;
-                }
-            }
-            if is_last {
-                break;
-            }
-        }
-        self.fold_chunks(&mut table)?;
+        self.start_adding(table, &rows.schema, true)?;
+        self.push_all(rows)?;
+        let (table, count) = self.end_adding()?;
         self.change(table, "upsert", count);
         Ok(count)
     }
 
-    fn put(&mut self, table: &mut Table, batch: &RecordBatch) -> Result<()> {
-        let keys = Keys::of(&key_columns(table, batch)?)?;
-        let last = UInt32Array::from(keys.last_rows());
-        let found = self.find(table, &keys, None)?.into_iter().map(|(chunk, row, _)| (chunk, row)).collect();
-        self.mark_deleted(table, found)?;
-        let batch = if last.len() < batch.num_rows() {
-            take_record_batch(batch, &last).map_err(internal)?
-        } else {
-            batch.clone()
-        };
-        let files = self.write(&table.schema, full(table), &mut std::iter::once(Ok(batch)))?;
-        add_files(table, files);
-        Ok(())
-    }
-
     /// Deletes the rows at these positions, which a scan of this transaction has given. Gives how many.
-    pub fn delete(&mut self, name: &str, positions: &mut Rows<'_>) -> Result<u64> {
+    pub fn delete(&mut self, name: &str, positions: &mut Positions<'_>) -> Result<u64> {
         let mut table = self.edited(name)?;
         let count = self.remove(&mut table, positions)?;
         self.change(table, "delete", count);
@@ -122,19 +77,11 @@ impl Transaction {
     }
 
     /// Replaces the rows at these positions by others. Gives how many were there.
-    pub fn update(
-        &mut self,
-        name: &str,
-        positions: &mut Rows<'_>,
-        schema: &SchemaRef,
-        rows: &mut Rows<'_>,
-    ) -> Result<u64> {
+    pub fn update(&mut self, name: &str, positions: &mut Positions<'_>, rows: Frame) -> Result<u64> {
         let mut table = self.edited(name)?;
         let count = self.remove(&mut table, positions)?;
-        self.start_adding(table, schema)?;
-        for batch in rows {
-            self.push(&batch?)?;
-        }
+        self.start_adding(table, &rows.schema, false)?;
+        self.push_all(rows)?;
         let (table, _) = self.end_adding()?;
         self.change(table, "update", count);
         Ok(count)
@@ -154,8 +101,8 @@ impl Transaction {
         let mut table = self.edited(name)?;
         let all = 0..table.chunks.len();
         let is_compact = all.len() < 2
-            && table.files().all(|(_, is_whole)| is_whole)
-            && table.files_are_current(self.shared.data())?;
+            && table.chunks.iter().all(|chunk| chunk.deleted.is_empty())
+            && table.files_are_current(&self.shared.data)?;
         if !is_compact {
             let full = full(&table);
             self.rewrite(&mut table, all, full)?;
@@ -167,13 +114,13 @@ impl Transaction {
     /// Begins to add rows that come bit by bit, with `push` and `end_append`: they go into as few files as if they came at once.
     pub fn begin_append(&mut self, name: &str, schema: &SchemaRef) -> Result<()> {
         let table = self.edited(name)?;
-        self.start_adding(table, schema)
+        self.start_adding(table, schema, false)
     }
 
-    fn start_adding(&mut self, table: Table, schema: &SchemaRef) -> Result<()> {
+    fn start_adding(&mut self, table: Table, schema: &SchemaRef, replaces: bool) -> Result<()> {
         let loader = self.loader(&table.schema, full(&table))?;
-        let (columns, keys) = (Columns::of(&table, schema)?, vec![Vec::new(); table.key.len()]);
-        self.appending = Some(Adding { table, columns, loader, keys, count: 0 });
+        let (places, keys) = (places(&table, schema)?, vec![Vec::new(); table.key.len()]);
+        self.appending = Some(Adding { table, places, replaces, loader, keys, count: 0 });
         Ok(())
     }
 
@@ -181,13 +128,23 @@ impl Transaction {
     pub fn push(&mut self, batch: &RecordBatch) -> Result<()> {
         let mut adding = self.appending.take().ok_or_else(not_begun)?;
         self.deadline.check()?;
-        let batch = adding.columns.of_batch(batch, adding.count)?;
+        let batch = adding.columns_of(batch)?;
         adding.count += batch.num_rows() as u64;
-        for (key, column) in adding.keys.iter_mut().zip(key_columns(&adding.table, &batch)?) {
-            key.push(column);
+        for (key, name) in adding.keys.iter_mut().zip(&adding.table.key) {
+            key.push(batch.column(adding.table.position(name)?).clone());
         }
         adding.loader.push(&batch, &mut self.new_files)?;
+        if adding.replaces && adding.loader.has_files() {
+            self.add(&mut adding)?;
+        }
         self.appending = Some(adding);
+        Ok(())
+    }
+
+    fn push_all(&mut self, rows: Frame) -> Result<()> {
+        for batch in rows.batches {
+            self.push(&batch?)?;
+        }
         Ok(())
     }
 
@@ -201,35 +158,33 @@ impl Transaction {
     }
 
     fn end_adding(&mut self) -> Result<(Table, u64)> {
-        let Adding { mut table, loader, keys, count, .. } = self.appending.take().ok_or_else(not_begun)?;
-        let files = loader.finish(&mut self.new_files)?;
-        if !table.key.is_empty() && count > 0 {
-            self.refuse_doubled(&table, &keys)?;
-        }
-        add_files(&mut table, files);
-        self.fold_chunks(&mut table)?;
-        Ok((table, count))
+        let mut adding = self.appending.take().ok_or_else(not_begun)?;
+        self.add(&mut adding)?;
+        self.fold_chunks(&mut adding.table)?;
+        Ok((adding.table, adding.count))
     }
 
-    /// Refuses rows with a key that another of them has, or one of the table's.
-    fn refuse_doubled(&self, table: &Table, columns: &[Vec<ArrayRef>]) -> Result<()> {
-        let joined = |parts: &Vec<ArrayRef>| {
-            concat(&parts.iter().map(AsRef::as_ref).collect::<Vec<&dyn Array>>()).map_err(internal)
-        };
-        let keys = Keys::of(&columns.iter().map(joined).collect::<Result<Vec<_>>>()?)?;
-        let doubled = match keys.doubled() {
-            Some((_, row)) => Some(row),
-            None => self.find(table, &keys, Some(1))?.first().map(|(_, _, row)| *row as usize),
-        };
-        let Some(row) = doubled else { return Ok(()) };
-        let named = format!("({})", table.key.join(", "));
-        Err(Error::new(
-            Kind::Integrity,
-            format!("the table {:?} has the key {named} = {} already", table.name, keys.display(row)),
-        )
-        .with_sqlstate("23505")
-        .with_hint("if_exists=\"upsert\" replaces the rows of a key")
-        .at(Place { row: Some(row as u64), ..Place::default() }))
+    /// Makes chunks of the rows that have come. A key that is there already is refused, or replaced.
+    fn add(&mut self, adding: &mut Adding) -> Result<()> {
+        let Adding { table, loader, keys, .. } = adding;
+        let new = chunks_of(table, loader.finish(&mut self.new_files)?, end(table), GAP);
+        let mut replaced = Vec::new();
+        if !new.is_empty() && !table.key.is_empty() {
+            let keys = keys_of(&keys.iter_mut().map(mem::take).collect::<Vec<_>>())?;
+            let found = self.find(table, &keys)?;
+            if !adding.replaces {
+                refuse_doubled(table, &keys, &found)?;
+            }
+            replaced.extend(found.into_iter().map(|(position, _)| position));
+            let start = |end: &mut u32, chunk: &Chunk| Some(mem::replace(end, *end + chunk.file.rows));
+            let starts: Vec<u32> = new.iter().scan(0, start).collect();
+            replaced.extend(keys.replaced().iter().map(|row| {
+                let at = starts.partition_point(|start| start <= row) - 1;
+                position(&new[at], row - starts[at])
+            }));
+        }
+        table.chunks.extend(new);
+        self.mark_deleted(table, replaced).map(drop)
     }
 
     /// Refuses a key that several of the table's own rows have.
@@ -239,84 +194,72 @@ impl Transaction {
         }
         let wanted = Wanted { columns: Some(table.key.clone()), ..Wanted::default() };
         let mut columns: Vec<Vec<ArrayRef>> = vec![Vec::new(); table.key.len()];
-        for batch in table.scan(self.shared.data(), None, &wanted)? {
+        for batch in table.scan(&self.shared.data, None, &wanted)? {
             columns.iter_mut().zip(batch?.columns()).for_each(|(column, part)| column.push(part.clone()));
         }
-        let empty = Table { chunks: Vec::new(), ..table.clone() };
-        if columns[0].is_empty() { Ok(()) } else { self.refuse_doubled(&empty, &columns) }
+        if columns[0].is_empty() { Ok(()) } else { refuse_doubled(table, &keys_of(&columns)?, &[]) }
     }
 
-    /// Where the table has these keys: the chunk, its row, and a row of `keys`.
-    fn find(&self, table: &Table, keys: &Keys, most: Option<usize>) -> Result<Vec<(usize, u32, u32)>> {
+    /// The positions at which the table has these keys, each with a row of `keys`.
+    fn find(&self, table: &Table, keys: &Keys) -> Result<Vec<(u64, u32)>> {
         let places: Vec<usize> = table.key.iter().map(|name| table.position(name)).collect::<Result<_>>()?;
         let schema = Arc::new(table.schema.project(&places).map_err(internal)?);
         let bounds: Vec<_> = (0..places.len()).map(|column| keys.bounds(column)).collect();
         let mut found = Vec::new();
-        for (at, chunk) in table.chunks.iter().enumerate() {
-            if most.is_some_and(|most| found.len() >= most) {
-                break;
-            }
+        for chunk in &table.chunks {
             self.deadline.check()?;
             let (mut may_have, mut sorted) = (true, None);
             for (at, (field, bounds)) in schema.fields().iter().zip(&bounds).enumerate() {
-                let statistics = field_id(field).map(|id| chunk.file.statistics(id)).transpose()?.flatten();
+                let statistics = chunk.file.statistics(field)?;
                 may_have &= statistics.is_none_or(|statistics| overlap(statistics, bounds));
                 sorted = sorted.or_else(|| statistics.filter(|known| known.is_sorted).map(|_| at));
             }
             if may_have {
-                let mapped = Mapped::open(self.shared.data(), &chunk.file, false)?;
+                let mapped = Mapped::open(&self.shared.data, &chunk.file, false)?;
                 let batch = mapped.batch(&schema)?;
                 batch.columns().iter().try_for_each(|column| mapped.validate_column(column))?;
                 let rows = keys.find(batch.columns(), sorted)?.into_iter();
-                found.extend(
-                    rows.filter(|(row, _)| chunk.deleted.binary_search(row).is_err())
-                        .map(|(row, key)| (at, row, key)),
-                );
+                let rows = rows.filter(|(row, _)| chunk.deleted.binary_search(row).is_err());
+                found.extend(rows.map(|(row, key)| (position(chunk, row), key)));
             }
         }
         Ok(found)
     }
 
-    fn remove(&mut self, table: &mut Table, positions: &mut Rows<'_>) -> Result<u64> {
-        let places: HashMap<u32, usize> =
-            table.chunks.iter().enumerate().map(|(at, chunk)| (chunk.number, at)).collect();
-        let mut found = Vec::new();
-        for batch in positions {
+    fn remove(&mut self, table: &mut Table, batches: &mut Positions<'_>) -> Result<u64> {
+        let mut positions = Vec::new();
+        for batch in batches {
             let batch = batch?;
-            let column =
-                batch.columns().first().and_then(|column| column.as_any().downcast_ref::<UInt64Array>());
-            let column = column
-                .filter(|column| column.null_count() == 0)
-                .ok_or_else(|| Error::internal("positions are uint64"))?;
-            for position in column.values() {
-                #[expect(clippy::cast_possible_truncation, reason = "the two halves of a position")]
-                let (number, row) = ((position >> 32) as u32, *position as u32);
-                let chunk =
-                    places.get(&number).copied().ok_or_else(|| Error::internal("a position of no chunk"))?;
-                found.push((chunk, row));
-            }
+            let column = batch.columns().first().and_then(|column| column.as_primitive_opt::<UInt64Type>());
+            let column = column.filter(|column| column.null_count() == 0);
+            positions.extend(column.ok_or_else(|| Error::internal("positions are uint64"))?.values());
         }
-        self.mark_deleted(table, found)
+        self.mark_deleted(table, positions)
     }
 
     /// Marks rows as deleted; chunks with many such are written again. Gives how many were not marked before.
-    fn mark_deleted(&mut self, table: &mut Table, rows: Vec<(usize, u32)>) -> Result<u64> {
-        let mut by_chunk: BTreeMap<usize, Vec<u32>> = BTreeMap::new();
-        for (chunk, row) in rows {
-            by_chunk.entry(chunk).or_default().push(row);
-        }
-        let mut count = 0;
-        for (at, rows) in by_chunk {
-            let chunk = &mut table.chunks[at];
-            if rows.iter().any(|row| *row >= chunk.file.rows) {
-                return Err(Error::internal("a position beyond its chunk"));
+    fn mark_deleted(&mut self, table: &mut Table, mut positions: Vec<u64>) -> Result<u64> {
+        positions.sort_unstable();
+        positions.dedup();
+        let (mut known, mut count) = (0, 0);
+        for chunk in &mut table.chunks {
+            let place = |row| positions.partition_point(|known| *known < position(chunk, 0) + u64::from(row));
+            let rows = &positions[place(0)..place(chunk.file.rows)];
+            if rows.is_empty() {
+                continue;
             }
+            known += rows.len();
             let before = chunk.deleted.len();
+            #[expect(clippy::cast_possible_truncation, reason = "the second half of a position")]
+            let rows = rows.iter().map(|position| *position as u32);
             let mut deleted: Vec<u32> = chunk.deleted.iter().copied().chain(rows).collect();
             deleted.sort_unstable();
             deleted.dedup();
             count += (deleted.len() - before) as u64;
             chunk.deleted = deleted.into();
+        }
+        if known < positions.len() {
+            return Err(Error::internal("a position of no row"));
         }
         for at in (0..table.chunks.len()).rev() {
             let chunk = &table.chunks[at];
@@ -359,27 +302,17 @@ impl Transaction {
         let order = table.chunks[chunks.start].order;
         let part = Table { chunks: table.chunks[chunks.clone()].to_vec(), ..table.clone() };
         let wanted = Wanted { verified: true, ..Wanted::default() };
-        let files = self.write(&table.schema, full, &mut part.scan(self.shared.data(), None, &wanted)?)?;
-        // The last ones have all the room that there is.
-        let step = if chunks.end == table.chunks.len() { GAP } else { 1 };
-        let new: Vec<Chunk> = files
-            .into_iter()
-            .zip(next_number(table)..)
-            .zip((0_i64..).map(|at| order + at * step))
-            .map(|((file, number), order)| Chunk { id: None, number, order, file, deleted: Arc::default() })
-            .collect();
-        table.chunks.splice(chunks, new);
-        Ok(())
-    }
-
-    /// New files of about `full` bytes.
-    fn write(&mut self, schema: &SchemaRef, full: u64, rows: &mut Rows<'_>) -> Result<Vec<Arc<ChunkFile>>> {
-        let mut loader = self.loader(schema, full)?;
-        for batch in rows {
+        let mut loader = self.loader(&table.schema, full)?;
+        for batch in part.scan(&self.shared.data, None, &wanted)? {
             loader.push(&batch?, &mut self.new_files)?;
             self.deadline.check()?;
         }
-        loader.finish(&mut self.new_files)
+        let files = loader.finish(&mut self.new_files)?;
+        // The last ones have all the room that there is.
+        let step = if chunks.end == table.chunks.len() { GAP } else { 1 };
+        let new = chunks_of(table, files, order, step);
+        table.chunks.splice(chunks, new);
+        Ok(())
     }
 
     fn loader(&mut self, schema: &SchemaRef, full: u64) -> Result<Loader> {
@@ -387,14 +320,17 @@ impl Transaction {
             self.writing = Some(self.shared.locks.writing(&self.deadline)?);
         }
         let full = usize::try_from(full).unwrap_or(usize::MAX);
-        Ok(Loader::new(self.shared.data(), schema.clone(), full))
+        Ok(Loader::new(&self.shared.data, schema.clone(), full))
     }
 }
 
 /// Rows on their way into a table.
 pub(crate) struct Adding {
     table: Table,
-    columns: Columns,
+    /// Of each of its columns the one of the rows, where they have it.
+    places: Vec<Option<usize>>,
+    /// Whether they replace the rows of the same keys.
+    replaces: bool,
     loader: Loader,
     /// Of each column of the key, its parts.
     keys: Vec<Vec<ArrayRef>>,
@@ -405,50 +341,39 @@ fn not_begun() -> Error {
     Error::internal("rows are pushed to no table")
 }
 
-/// How the columns of rows become those of a table.
-struct Columns {
-    schema: SchemaRef,
-    places: Vec<Option<usize>>,
+/// Of each of a table's columns the one of rows, where they have it.
+fn places(table: &Table, rows: &SchemaRef) -> Result<Vec<Option<usize>>> {
+    let mut places = vec![None; table.schema.fields().len()];
+    for (place, field) in rows.fields().iter().enumerate() {
+        let at = table.position(field.name())?;
+        let (name, kind) = (table.schema.field(at).name(), table.schema.field(at).data_type());
+        if kind != field.data_type() {
+            let message = format!("the column is {kind}, and the rows have {}", field.data_type());
+            let (column, native_type) = (Some(name.clone()), Some(kind.to_string()));
+            return Err(Error::data(message)
+                .with_hint("cast the rows' column, or replace the table")
+                .at(Place { column, row: None, native_type }));
+        }
+        if places[at].replace(place).is_some() {
+            return Err(Error::programming(format!("two columns of the rows are {name:?} of the table")));
+        }
+    }
+    Ok(places)
 }
 
-impl Columns {
-    fn of(table: &Table, given: &SchemaRef) -> Result<Self> {
-        let mut places = vec![None; table.schema.fields().len()];
-        for (place, field) in given.fields().iter().enumerate() {
-            let at = table.position(field.name())?;
-            let known = table.schema.field(at);
-            if known.data_type() != field.data_type() {
-                let message =
-                    format!("the column is {}, and the rows have {}", known.data_type(), field.data_type());
-                let native_type = Some(known.data_type().to_string());
-                return Err(Error::data(message)
-                    .with_hint("cast the rows' column, or replace the table")
-                    .at(Place { column: Some(known.name().clone()), row: None, native_type }));
-            }
-            if places[at].replace(place).is_some() {
-                return Err(Error::programming(format!(
-                    "two columns of the rows are {:?} of the table",
-                    known.name()
-                )));
-            }
-        }
-        Ok(Self { schema: table.schema.clone(), places })
-    }
-
-    /// The rows with the table's columns, which are so many rows after the first.
-    fn of_batch(&self, batch: &RecordBatch, before: u64) -> Result<RecordBatch> {
+impl Adding {
+    /// The next rows, with the table's columns.
+    fn columns_of(&self, batch: &RecordBatch) -> Result<RecordBatch> {
         let mut columns = Vec::with_capacity(self.places.len());
-        for (field, place) in self.schema.fields().iter().zip(&self.places) {
-            let column = place.map_or_else(
-                || arrow_array::new_null_array(field.data_type(), batch.num_rows()),
-                |at| batch.column(at).clone(),
-            );
+        for (field, place) in self.table.schema.fields().iter().zip(&self.places) {
+            let column = place.map(|at| batch.column(at).clone());
+            let column = column.unwrap_or_else(|| new_null_array(field.data_type(), batch.num_rows()));
             if !field.is_nullable() {
-                refuse_nulls(&column, field.name(), before)?;
+                refuse_nulls(&column, field.name(), self.count)?;
             }
             columns.push(column);
         }
-        RecordBatch::try_new(self.schema.clone(), columns).map_err(internal)
+        RecordBatch::try_new(self.table.schema.clone(), columns).map_err(internal)
     }
 }
 
@@ -469,37 +394,109 @@ pub(crate) fn null(column: &str, row: u64, message: &str) -> Error {
     })
 }
 
-/// One batch of all rows; each as it is where their dictionaries or texts are too many together.
-fn together(schema: &SchemaRef, batches: Vec<RecordBatch>) -> Result<Vec<RecordBatch>> {
-    match concat_batches(schema, &batches) {
-        Ok(batch) => Ok(vec![batch]),
-        Err(ArrowError::DictionaryKeyOverflowError | ArrowError::OffsetOverflowError(_)) => Ok(batches),
-        Err(error) => Err(internal(error)),
-    }
+/// Refuses rows with a key that another of them has, or one that a table has at what was `found` there.
+fn refuse_doubled(table: &Table, keys: &Keys, found: &[(u64, u32)]) -> Result<()> {
+    let doubled = keys.doubled().map(|(_, row)| row);
+    let Some(row) = doubled.or_else(|| Some(found.first()?.1 as usize)) else { return Ok(()) };
+    let (named, shown) = (table.key.join(", "), keys.display(row)?);
+    let message = format!("the table {:?} has the key ({named}) = {shown} already", table.name);
+    Err(Error::new(Kind::Integrity, message)
+        .with_sqlstate("23505")
+        .with_hint("if_exists=\"upsert\" replaces the rows of a key")
+        .at(Place { row: Some(row as u64), ..Place::default() }))
 }
 
-fn key_columns(table: &Table, batch: &RecordBatch) -> Result<Vec<ArrayRef>> {
-    table.key.iter().map(|name| Ok(batch.column(table.position(name)?).clone())).collect()
+/// Keys whose columns lie in parts.
+fn keys_of(columns: &[Vec<ArrayRef>]) -> Result<Keys> {
+    let joined = |parts: &Vec<ArrayRef>| {
+        concat(&parts.iter().map(AsRef::as_ref).collect::<Vec<_>>()).map_err(internal)
+    };
+    Keys::of(&columns.iter().map(joined).collect::<Result<Vec<_>>>()?)
 }
 
-fn add_files(table: &mut Table, files: Vec<Arc<ChunkFile>>) {
-    let order = table.chunks.last().map_or(0, |chunk| chunk.order + GAP);
-    for ((file, number), at) in files.into_iter().zip(next_number(table)..).zip(0..) {
-        table.chunks.push(Chunk { id: None, number, order: order + at * GAP, file, deleted: Arc::default() });
-    }
+/// Files as new chunks of a table, from a place among its others on, so far apart.
+fn chunks_of(table: &Table, files: Vec<Arc<ChunkFile>>, first: i64, step: i64) -> Vec<Chunk> {
+    // Numbers that no chunk of the table has.
+    let next = table.chunks.iter().map(|chunk| chunk.number + 1).max().unwrap_or(0);
+    let chunk = |((file, number), at)| Chunk {
+        id: None,
+        number,
+        order: first + at * step,
+        file,
+        deleted: Arc::default(),
+    };
+    files.into_iter().zip(next..).zip(0..).map(chunk).collect()
 }
 
-/// A number that no chunk of the table has.
-fn next_number(table: &Table) -> u32 {
-    table.chunks.iter().map(|chunk| chunk.number + 1).max().unwrap_or(0)
+/// The place after a table's last chunk.
+fn end(table: &Table) -> i64 {
+    table.chunks.last().map_or(0, |chunk| chunk.order + GAP)
+}
+
+/// The position of a chunk's row among all of its table's.
+fn position(chunk: &Chunk, row: u32) -> u64 {
+    u64::from(chunk.number) << 32 | u64::from(row)
 }
 
 /// The bytes of a full chunk.
 fn full(table: &Table) -> u64 {
-    (FULL as u64).max(table.bytes() / SHARE).min(FULLEST)
+    let bytes: u64 = table.chunks.iter().map(|chunk| chunk.file.bytes).sum();
+    (bytes / SHARE).clamp(FULL as u64, FULLEST)
 }
 
 /// The size of a chunk as a power of eight.
 fn tier(bytes: u64) -> u32 {
     (bytes >> 12).max(1).ilog2() / 3
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::Int64Array;
+    use arrow_array::types::Int64Type;
+
+    use super::*;
+    use crate::statistics::random;
+    use crate::{Access, Definition, Snapshot, Store};
+
+    #[test]
+    fn of_rows_with_one_key_the_last_counts_in_whatever_chunks_they_are() {
+        let folder = std::env::temp_dir().join(format!("longshore-upsert-{}", std::process::id()));
+        let store = Store::open(&folder, Access::Create).unwrap();
+        let mut transaction = store.begin(Snapshot::Newest).unwrap();
+        let mut below = random(9);
+        let mut model = std::collections::BTreeMap::new();
+        let mut batch = |rows: i64| {
+            let keys: Int64Array = (0..rows).map(|_| Some(below(700).cast_signed())).collect();
+            let values: Int64Array = (0..rows).map(|_| Some(below(1 << 40).cast_signed())).collect();
+            model.extend(keys.values().iter().copied().zip(values.values().iter().copied()));
+            let columns = [("k", Arc::new(keys) as ArrayRef), ("v", Arc::new(values) as ArrayRef)];
+            RecordBatch::try_from_iter(columns).unwrap()
+        };
+        let schema = batch(0).schema();
+        let definition = Definition { schema: schema.clone(), key: vec!["k".to_owned()], text: None };
+        transaction.create("t", &definition, false).unwrap();
+        for _ in 0..3 {
+            let table = transaction.edited("t").unwrap();
+            transaction.start_adding(table, &schema, true).unwrap();
+            let adding = transaction.appending.as_mut().unwrap();
+            // Chunks of few rows, some of which are full before the last row has come.
+            adding.loader = Loader::new(&store.0.data, adding.table.schema.clone(), 1_000);
+            for rows in [300, 20, 30, 500] {
+                transaction.push(&batch(rows)).unwrap();
+            }
+            transaction.end_append("upsert").unwrap();
+        }
+        transaction.commit().unwrap();
+        let mut transaction = store.begin(Snapshot::Newest).unwrap();
+        let read = transaction.scan("t", &Wanted::default()).unwrap().map(Result::unwrap);
+        let mut found: Vec<(i64, i64)> = Vec::new();
+        for batch in read {
+            let [keys, values] =
+                [0, 1].map(|at| batch.column(at).as_primitive::<Int64Type>().values().clone());
+            found.extend(keys.iter().copied().zip(values.iter().copied()));
+        }
+        found.sort_unstable();
+        assert_eq!(found, model.into_iter().collect::<Vec<_>>());
+        std::fs::remove_dir_all(folder).unwrap();
+    }
 }

@@ -1,18 +1,14 @@
 //! The facts of a chunk's column without reading it: its NULLs, its least and greatest value, its order.
 
-use std::cmp::Ordering;
-
 use arrow_arith::aggregate::{max, min};
 use arrow_array::cast::AsArray;
+use arrow_array::iterator::ArrayIter;
 use arrow_array::types::{
-    ByteArrayType, ByteViewType, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
-    Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+    Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type,
+    UInt16Type, UInt32Type, UInt64Type,
 };
-use arrow_array::{
-    Array, ArrayRef, ArrowNumericType, FixedSizeBinaryArray, GenericByteArray, GenericByteViewArray,
-    PrimitiveArray, UInt8Array,
-};
-use arrow_buffer::{ArrowNativeType, ScalarBuffer};
+use arrow_array::{Array, ArrayAccessor, ArrayRef, ArrowNumericType, PrimitiveArray, UInt8Array};
+use arrow_buffer::ScalarBuffer;
 use arrow_schema::DataType;
 use arrow_select::concat::concat;
 use serde::{Deserialize, Serialize};
@@ -20,48 +16,57 @@ use serde::{Deserialize, Serialize};
 /// The bytes of a text that are kept.
 const PREFIX: usize = 32;
 
-/// The least or the greatest value of a column.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// The least or the greatest value of a column. A text that is cut comes after its beginning.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) enum Bound {
-    /// The stored number of an integer, a boolean, a time or a decimal.
+    /// The stored number of an integer, a boolean, a time or a decimal, and the place of a float among all floats.
     Int(i128),
-    /// A float; never NaN.
-    Float(#[serde(with = "bits")] f64),
     /// A text or a binary value, of which the beginning may be all that is kept.
-    Text { bytes: Vec<u8>, is_whole: bool },
+    Text { bytes: Vec<u8>, is_cut: bool },
 }
 
 impl Bound {
     fn text(bytes: &[u8]) -> Self {
         let kept = &bytes[..bytes.len().min(PREFIX)];
-        Self::Text { bytes: kept.to_vec(), is_whole: kept.len() == bytes.len() }
+        Self::Text { bytes: kept.to_vec(), is_cut: kept.len() < bytes.len() }
     }
 
-    /// The order of two bounds of one type: a text that is cut comes after its beginning.
-    fn compare(&self, other: &Self) -> Ordering {
-        match (self, other) {
-            (Self::Int(one), Self::Int(other)) => one.cmp(other),
-            (Self::Float(one), Self::Float(other)) => one.total_cmp(other),
-            (Self::Text { bytes: one, is_whole }, Self::Text { bytes: other, is_whole: other_is_whole }) => {
-                one.cmp(other).then(other_is_whole.cmp(is_whole))
-            }
-            _ => Ordering::Equal,
-        }
+    /// Of a float; never NaN. Its bits are in order but for those below zero, which are in reverse.
+    pub(crate) fn float(value: f64) -> Self {
+        // There is one zero.
+        let bits = (value + 0.0).to_bits().cast_signed();
+        Self::Int(if bits < 0 { bits ^ i64::MAX } else { bits }.into())
     }
 
     /// Whether values up to this one may include `least` or more: surely so where the two cannot be compared.
     pub(crate) fn reaches(&self, least: &Self) -> bool {
         match (self, least) {
             (Self::Int(most), Self::Int(least)) => most >= least,
-            (Self::Float(most), Self::Float(least)) => most >= least,
-            (Self::Text { bytes: most, is_whole }, Self::Text { bytes: least, .. }) => {
-                let compared = if *is_whole { least.len() } else { least.len().min(most.len()) };
+            (Self::Text { bytes: most, is_cut }, Self::Text { bytes: least, .. }) => {
+                let compared = if *is_cut { least.len().min(most.len()) } else { least.len() };
                 most.as_slice() >= &least[..compared]
             }
             _ => true,
         }
     }
 }
+
+/// Has a function work with a column of texts or binary values, however they lie; something else of a column of another type.
+macro_rules! with_texts {
+    ($column:expr, $work:expr, $otherwise:expr) => {
+        match $column.data_type() {
+            DataType::Utf8 => $work($column.as_string::<i32>()),
+            DataType::LargeUtf8 => $work($column.as_string::<i64>()),
+            DataType::Utf8View => $work($column.as_string_view()),
+            DataType::Binary => $work($column.as_binary::<i32>()),
+            DataType::LargeBinary => $work($column.as_binary::<i64>()),
+            DataType::BinaryView => $work($column.as_binary_view()),
+            DataType::FixedSizeBinary(_) => $work($column.as_fixed_size_binary()),
+            _ => $otherwise,
+        }
+    };
+}
+pub(crate) use with_texts;
 
 /// The facts of one column of a chunk.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -84,8 +89,11 @@ impl ColumnStatistics {
             && parts.windows(2).all(|pair| meet(pair).is_ok_and(|rows| Self::of(&rows).is_sorted));
         // A part of NULLs has no bounds, nor needs them.
         let known = facts.iter().zip(parts).filter(|(facts, part)| facts.nulls < part.len() as u64);
-        let known = known.map(|(facts, _)| facts.bounds.clone());
-        let bounds = known.reduce(|before, next| Some(joined(before?, next?))).flatten();
+        let known: Option<Vec<_>> = known.map(|(facts, _)| facts.bounds.clone()).collect();
+        let bounds = known.and_then(|known| {
+            let (least, most): (Vec<Bound>, Vec<Bound>) = known.into_iter().unzip();
+            least.into_iter().min().zip(most.into_iter().max())
+        });
         Self { nulls: facts.iter().map(|facts| facts.nulls).sum(), bounds, is_sorted }
     }
 
@@ -116,45 +124,24 @@ impl ColumnStatistics {
             DataType::UInt32 => of_integers::<UInt32Type>(column),
             DataType::UInt64 => of_integers::<UInt64Type>(column),
             DataType::Decimal128(..) => of_integers::<Decimal128Type>(column),
-            DataType::Float32 => of_numbers::<Float32Type>(column, |value| Bound::Float(value.into())),
-            DataType::Float64 => of_numbers::<Float64Type>(column, Bound::Float),
-            DataType::Utf8 => of_texts(column.as_string::<i32>()),
-            DataType::LargeUtf8 => of_texts(column.as_string::<i64>()),
-            DataType::Utf8View => of_texts(column.as_string_view()),
-            DataType::Binary => of_texts(column.as_binary::<i32>()),
-            DataType::LargeBinary => of_texts(column.as_binary::<i64>()),
-            DataType::BinaryView => of_texts(column.as_binary_view()),
-            DataType::FixedSizeBinary(_) => of_texts(column.as_fixed_size_binary()),
-            _ => (None, false),
+            DataType::Float32 => of_numbers::<Float32Type>(column, |value| Bound::float(value.into())),
+            DataType::Float64 => of_numbers::<Float64Type>(column, Bound::float),
+            _ => with_texts!(column, of_texts, (None, false)),
         };
         Self { nulls: column.logical_null_count() as u64, bounds, is_sorted }
     }
 }
 
-/// The bounds of two parts' values.
-fn joined((least, most): (Bound, Bound), (other_least, other_most): (Bound, Bound)) -> (Bound, Bound) {
-    let least = if other_least.compare(&least).is_lt() { other_least } else { least };
-    let most = if other_most.compare(&most).is_gt() { other_most } else { most };
-    (least, most)
-}
-
 /// Whether two columns may have a value in common.
 pub(crate) fn overlap(left: &ColumnStatistics, right: &ColumnStatistics) -> bool {
-    let (Some((left_least, left_most)), Some((right_least, right_most))) = (&left.bounds, &right.bounds)
-    else {
-        return true;
-    };
-    left_most.reaches(right_least) && right_most.reaches(left_least)
+    let bounds = left.bounds.as_ref().zip(right.bounds.as_ref());
+    bounds.is_none_or(|((least, most), (other_least, other_most))| {
+        most.reaches(other_least) && other_most.reaches(least)
+    })
 }
 
 /// The bounds of a column, and whether it is sorted.
 type Extent = (Option<(Bound, Bound)>, bool);
-
-/// The numbers of a column as they are stored; below a NULL there is anything.
-pub(crate) fn stored<T: ArrowNativeType>(column: &dyn Array) -> ScalarBuffer<T> {
-    let data = column.to_data();
-    ScalarBuffer::new(data.buffers()[0].clone(), data.offset(), data.len())
-}
 
 fn of_integers<T: ArrowNumericType<Native: Into<i128>>>(column: &dyn Array) -> Extent {
     of_numbers::<T>(column, |value| Bound::Int(value.into()))
@@ -162,7 +149,9 @@ fn of_integers<T: ArrowNumericType<Native: Into<i128>>>(column: &dyn Array) -> E
 
 /// The extent of a column whose numbers are stored as a type's.
 fn of_numbers<T: ArrowNumericType>(column: &dyn Array, bound: impl Fn(T::Native) -> Bound) -> Extent {
-    let values = PrimitiveArray::<T>::new(stored(column), column.nulls().cloned());
+    let data = column.to_data();
+    let values = ScalarBuffer::new(data.buffers()[0].clone(), data.offset(), data.len());
+    let values = PrimitiveArray::<T>::new(values, column.nulls().cloned());
     let is_sorted = column.null_count() == 0 && values.values().is_sorted();
     // A NaN lies at one end of the order, and is not equal to itself.
     let is_number = |value: &T::Native| value.partial_cmp(value).is_some();
@@ -170,47 +159,18 @@ fn of_numbers<T: ArrowNumericType>(column: &dyn Array, bound: impl Fn(T::Native)
     (ends.map(|(least, most)| (bound(least), bound(most))), ends.is_some() && is_sorted)
 }
 
-/// A column of texts or binary values.
-pub(crate) trait Texts {
-    /// The text of a row; anything of one that is NULL.
-    fn bytes(&self, row: usize) -> &[u8];
-}
-
-impl<T: ByteArrayType> Texts for GenericByteArray<T> {
-    fn bytes(&self, row: usize) -> &[u8] {
-        self.value(row).as_ref()
-    }
-}
-
-impl<T: ByteViewType> Texts for GenericByteViewArray<T> {
-    fn bytes(&self, row: usize) -> &[u8] {
-        // The view of a NULL may point anywhere.
-        if self.is_null(row) { &[] } else { self.value(row).as_ref() }
-    }
-}
-
-impl Texts for FixedSizeBinaryArray {
-    fn bytes(&self, row: usize) -> &[u8] {
-        self.value(row)
-    }
-}
-
-fn of_texts<T: Texts + Array>(column: &T) -> Extent {
-    let texts = || (0..column.len()).filter(|row| column.is_valid(*row)).map(|row| column.bytes(row));
+fn of_texts<T: AsRef<[u8]> + Copy + Ord>(column: impl ArrayAccessor<Item = T> + Copy) -> Extent {
+    let texts = || ArrayIter::new(column).flatten();
     let is_sorted = !column.is_empty() && column.null_count() == 0 && texts().is_sorted();
     // Their beginnings as numbers spare most of them a comparison.
-    let mut ends: Option<[(u64, &[u8]); 2]> = None;
+    let mut ends: Option<[(u64, T); 2]> = None;
     for text in texts() {
-        let text = (beginning(text), text);
+        let text = (beginning(text.as_ref()), text);
         let [least, most] = ends.get_or_insert([text, text]);
-        if text < *least {
-            *least = text;
-        }
-        if text > *most {
-            *most = text;
-        }
+        *least = text.min(*least);
+        *most = text.max(*most);
     }
-    (ends.map(|[least, most]| (Bound::text(least.1), Bound::text(most.1))), is_sorted)
+    (ends.map(|ends| ends.map(|(_, text)| Bound::text(text.as_ref())).into()), is_sorted)
 }
 
 /// The first bytes of a text as a number of the same order.
@@ -218,22 +178,6 @@ fn beginning(text: &[u8]) -> u64 {
     let (mut bytes, length) = ([0; 8], text.len().min(8));
     bytes[..length].copy_from_slice(&text[..length]);
     u64::from_be_bytes(bytes)
-}
-
-/// Floats as JSON, which has neither the infinite ones nor all digits of the others.
-mod bits {
-    use serde::de::Error;
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "the form of serde")]
-    pub(super) fn serialize<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_u64(value.to_bits())
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
-        let value = f64::from_bits(u64::deserialize(deserializer)?);
-        if value.is_nan() { Err(D::Error::custom("a bound that is not a number")) } else { Ok(value) }
-    }
 }
 
 /// Numbers for tests: the same each time.
@@ -247,13 +191,15 @@ pub(crate) fn random(mut state: u64) -> impl FnMut(u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
+    use std::collections::{BTreeMap, HashMap};
     use std::sync::Arc;
 
     use arrow_array::*;
 
     use super::*;
-    use crate::chunk::ChunkFile;
+    use arrow_schema::Field;
+
+    use crate::chunk::{ChunkFile, FIELD_ID};
 
     fn of(column: impl Array) -> ColumnStatistics {
         ColumnStatistics::of(&column)
@@ -318,11 +264,11 @@ mod tests {
         let column = Float64Array::from(vec![f64::NAN, -0.0, 0.0, -0.0, f64::INFINITY, -1.5]);
         assert_eq!(of(column.clone()), UNKNOWN);
         assert_eq!(of(column.slice(0, 1)), UNKNOWN);
-        let infinite = Bound::Float(f64::INFINITY);
-        assert_eq!(of(column.slice(1, 4)), known(0, Bound::Float(0.0), infinite.clone(), true));
-        assert_eq!(of(column.slice(1, 5)), known(0, Bound::Float(-1.5), infinite, false));
+        let infinite = Bound::float(f64::INFINITY);
+        assert_eq!(of(column.slice(1, 4)), known(0, Bound::float(0.0), infinite.clone(), true));
+        assert_eq!(of(column.slice(1, 5)), known(0, Bound::float(-1.5), infinite, false));
         let hidden = Float64Array::new(vec![f64::NAN, 2.0].into(), Some(vec![false, true].into()));
-        assert_eq!(of(hidden), known(1, Bound::Float(2.0), Bound::Float(2.0), false));
+        assert_eq!(of(hidden), known(1, Bound::float(2.0), Bound::float(2.0), false));
     }
 
     #[test]
@@ -351,11 +297,11 @@ mod tests {
     fn long_texts_are_cut_off() {
         let (exact, longer) = ("x".repeat(32), "x".repeat(33));
         let column = StringArray::from(vec![longer.as_str(), exact.as_str()]);
-        let start = Bound::Text { bytes: exact.clone().into_bytes(), is_whole: false };
-        let whole = Bound::Text { bytes: exact.into_bytes(), is_whole: true };
+        let start = Bound::Text { bytes: exact.clone().into_bytes(), is_cut: true };
+        let whole = Bound::Text { bytes: exact.into_bytes(), is_cut: false };
         assert_eq!(of(column), known(0, whole, start, false));
         let column = BinaryArray::from(vec![&[0xff; 40][..], &[0xff; 31], b"", b"\0"]);
-        let cut = Bound::Text { bytes: vec![0xff; 32], is_whole: false };
+        let cut = Bound::Text { bytes: vec![0xff; 32], is_cut: true };
         assert_eq!(of(column), known(0, Bound::text(b""), cut, false));
     }
 
@@ -438,8 +384,8 @@ mod tests {
         let columns = BTreeMap::from([
             (-1, ints(u64::MAX, i128::MIN, i128::MAX, true)),
             (0, UNKNOWN),
-            (7, known(0, Bound::Float(f64::NEG_INFINITY), Bound::Float(0.1 + 0.2), false)),
-            (8, known(0, Bound::Float(5e-324), Bound::Float(f64::MAX), false)),
+            (7, known(0, Bound::float(f64::NEG_INFINITY), Bound::float(0.1 + 0.2), false)),
+            (8, known(0, Bound::float(5e-324), Bound::float(f64::MAX), false)),
             (9, known(1, Bound::text(b""), Bound::text(long.as_bytes()), false)),
         ]);
         let json = serde_json::to_string(&columns).unwrap();
@@ -450,20 +396,21 @@ mod tests {
     fn damaged_json_is_an_error() {
         let entry =
             |bound: &str| format!(r#"{{"1":{{"nulls":0,"bounds":[{bound},{bound}],"is_sorted":true}}}}"#);
+        let field = Field::new("a", DataType::Int8, true)
+            .with_metadata(HashMap::from([(FIELD_ID.to_owned(), "1".to_owned())]));
         let read = |text: String| {
-            ChunkFile::new("a.arrow".into(), 1, 1, 1, text).statistics(1).map(|known| known.is_some())
+            ChunkFile::new("a.arrow".into(), 1, (1, 1), None, text)
+                .statistics(&field)
+                .map(|known| known.is_some())
         };
         assert!(read(entry(r#"{"Int":1}"#)).unwrap());
-        let nan = format!(r#"{{"Float":{}}}"#, f64::NAN.to_bits());
         let bounds = [
             "1",
             "[]",
             r#""Int""#,
             r#"{"Int":"x"}"#,
             r#"{"Int":1.5}"#,
-            r#"{"Float":1.5}"#,
-            &nan,
-            r#"{"Text":{"bytes":[256],"is_whole":true}}"#,
+            r#"{"Text":{"bytes":[256],"is_cut":true}}"#,
             r#"{"Text":{"bytes":[1]}}"#,
             r#"{"Other":1}"#,
         ];

@@ -23,13 +23,12 @@ pub enum Access {
 }
 
 /// An open store.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Store(pub(crate) Arc<Shared>);
 
-#[derive(Debug)]
 pub(crate) struct Shared {
     root: PathBuf,
-    data: PathBuf,
+    pub(crate) data: PathBuf,
     pub(crate) access: Access,
     pub(crate) locks: Locks,
     catalogue: Mutex<Catalogue>,
@@ -61,9 +60,9 @@ impl Store {
         }
         refuse_network(root)?;
         // No crash leaves files without a catalogue.
-        let may_make = access == Access::Create && !has_files;
-        let opened = Catalogue::open(&catalogue, access == Access::Read, may_make)
-            .map_err(|error| error.within(root.display()))?;
+        let of_catalogue = if has_files && access == Access::Create { Access::Write } else { access };
+        let opened =
+            Catalogue::open(&catalogue, of_catalogue).map_err(|error| error.within(root.display()))?;
         if access != Access::Read {
             // The names of the catalogue and of its log, too, have to outlast a loss of power.
             sync_directory(root)?;
@@ -103,7 +102,7 @@ impl Store {
 
 impl Shared {
     /// Works with the catalogue.
-    pub(crate) fn with<T>(&self, work: impl FnOnce(&mut Catalogue) -> Result<T>) -> Result<T> {
+    pub(crate) fn with<T>(&self, work: impl FnOnce(&Catalogue) -> Result<T>) -> Result<T> {
         self.process.check("store")?;
         if locked(&self.broken).is_some() {
             return Err(Error::operational(
@@ -114,7 +113,7 @@ impl Shared {
             ));
         }
         let mut catalogue = locked(&self.catalogue);
-        catalogue.refresh().and_then(|()| work(&mut catalogue)).map_err(|error| match error.kind() {
+        catalogue.refresh().and_then(|()| work(&catalogue)).map_err(|error| match error.kind() {
             Kind::Operational if error.sqlstate().is_none() => error.within(self.root.display()),
             _ => error,
         })
@@ -123,10 +122,6 @@ impl Shared {
     /// Ends all work: a commit failed, and could not be made void.
     pub(crate) fn give_up(&self, writing: Option<Guard>) {
         *locked(&self.broken) = Some(writing.into_iter().collect());
-    }
-
-    pub(crate) fn data(&self) -> &Path {
-        &self.data
     }
 
     /// The lock of a table's writer.

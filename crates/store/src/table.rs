@@ -16,6 +16,7 @@ use crate::catalogue::fold;
 use crate::chunk::{Chunk, ChunkFile, Mapped, field_id, without_ids};
 use crate::encoding::encoded_type;
 use crate::predicate::Predicate;
+use crate::transaction::internal;
 
 /// The column of a scan that says where each row is.
 pub const POSITION: &str = "longshore_position";
@@ -27,11 +28,14 @@ const APART: usize = 1 << 11;
 #[derive(Clone, Debug)]
 pub struct Table {
     pub(crate) id: i64,
-    pub(crate) name: String,
+    /// Its name.
+    pub name: String,
     /// With the fields' numbers.
     pub(crate) schema: SchemaRef,
-    pub(crate) key: Vec<String>,
-    pub(crate) definition: Option<String>,
+    /// The columns of its primary key.
+    pub key: Vec<String>,
+    /// The text that its creator keeps with it.
+    pub definition: Option<String>,
     /// The number of the next new field.
     pub(crate) next_field: i32,
     pub(crate) chunks: Vec<Chunk>,
@@ -68,28 +72,10 @@ pub enum Form {
 }
 
 impl Table {
-    /// Its name.
-    #[must_use]
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
     /// Its columns.
     #[must_use]
     pub fn schema(&self) -> SchemaRef {
         without_ids(&self.schema)
-    }
-
-    /// The columns of its primary key.
-    #[must_use]
-    pub fn key(&self) -> &[String] {
-        &self.key
-    }
-
-    /// The statement that created it, where its creator has kept that.
-    #[must_use]
-    pub fn definition(&self) -> Option<&str> {
-        self.definition.as_deref()
     }
 
     /// How many rows it has.
@@ -104,28 +90,11 @@ impl Table {
         self.chunks.len()
     }
 
-    /// The names of its files, and whether none of their rows are deleted.
-    pub(crate) fn files(&self) -> impl Iterator<Item = (&str, bool)> {
-        self.chunks.iter().map(|chunk| (chunk.file.name.as_str(), chunk.deleted.is_empty()))
-    }
-
     /// Whether each file has the table's columns, as none has that is older than a change of them.
     pub(crate) fn files_are_current(&self, directory: &Path) -> Result<bool> {
-        for chunk in &self.chunks {
-            if !Mapped::open(directory, &chunk.file, false)?.has_columns_of(&self.schema) {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
-
-    /// The names of its files, with those of encoded columns.
-    pub(crate) fn all_files(&self) -> impl Iterator<Item = &str> {
-        self.chunks.iter().flat_map(|chunk| chunk.file.all()).map(|file| file.name.as_str())
-    }
-
-    pub(crate) fn bytes(&self) -> u64 {
-        self.chunks.iter().map(|chunk| chunk.file.bytes).sum()
+        let files = self.chunks.iter().map(|chunk| Mapped::open(directory, &chunk.file, false));
+        let files = files.collect::<Result<Vec<_>>>()?;
+        Ok(files.iter().all(|file| file.schema.fields() == self.schema.fields()))
     }
 
     /// Whether a catalogue would say the same of both but for their chunks.
@@ -158,10 +127,7 @@ impl Table {
             None => (0..self.schema.fields().len()).collect(),
             Some(names) => names.iter().map(|name| self.position(name)).collect::<Result<_>>()?,
         };
-        let project = |positions: &[usize]| {
-            self.schema.project(positions).map_err(|error| Error::internal(error.to_string()))
-        };
-        let given = Arc::new(project(&columns)?);
+        let given = Arc::new(self.schema.project(&columns).map_err(internal)?);
         let mut read = columns.clone();
         let mut tests = Vec::new();
         for predicate in &wanted.predicates {
@@ -172,66 +138,57 @@ impl Table {
             });
             tests.push((predicate, self.schema.field(at), place));
         }
-        let read = Arc::new(project(&read)?);
+        let read = Arc::new(self.schema.project(&read).map_err(internal)?);
         let open = |file: &ChunkFile| match cache {
             Some(cache) => cache.open(directory, file),
             None => Mapped::open(directory, file, wanted.form == Form::Writable).map(Arc::new),
         };
-        let mut parts = Vec::new();
+        let mut pieces = VecDeque::new();
         for chunk in &self.chunks {
-            let Some(part) = part(chunk, &read, &tests, &open, wanted)? else { continue };
-            parts.push(Part { columns: part.columns[..columns.len()].to_vec(), ..part });
+            let Some(mut piece) = piece(chunk, &read, &tests, &open, wanted)? else { continue };
+            piece.columns.truncate(columns.len());
+            pieces.push_back(piece);
         }
-        let schema = if wanted.form == Form::Encoded { encode(&given, &mut parts, &open)? } else { given };
-        let mut scan = Scan::new(without_ids(&schema), wanted.positions);
-        for part in parts {
-            scan.add(part);
+        let schema = if wanted.form == Form::Encoded { encode(&given, &mut pieces, &open)? } else { given };
+        let mut schema = without_ids(&schema);
+        if wanted.positions {
+            let position = Arc::new(Field::new(POSITION, DataType::UInt64, false));
+            let fields: Vec<_> = schema.fields().iter().cloned().chain([position]).collect();
+            schema = Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()));
         }
-        Ok(scan)
+        let rows = pieces.iter().map(|piece| (piece.rows.len() - piece.deleted.len()) as u64).sum();
+        Ok(Scan { schema, positions: wanted.positions, chunks: pieces.len(), rows, pieces })
     }
 }
 
 /// A table of a version whose rows can be scanned while a transaction keeps its files.
-#[derive(Clone, Debug)]
 pub struct Scanner {
-    pub(crate) table: Arc<Table>,
+    /// The table.
+    pub table: Arc<Table>,
     pub(crate) directory: PathBuf,
 }
 
 impl Scanner {
-    /// The table.
-    #[must_use]
-    pub fn table(&self) -> &Table {
-        &self.table
-    }
-
     /// Its rows.
     pub fn scan(&self, wanted: &Wanted) -> Result<Scan> {
         self.table.scan(&self.directory, None, wanted)
     }
 }
 
-/// The columns of a chunk, and which of its rows may be wanted.
-struct Part<'a> {
-    chunk: &'a Chunk,
-    mapped: Arc<Mapped>,
-    columns: Vec<ArrayRef>,
-    rows: Range<usize>,
-}
-
-/// Puts encoded columns in the place of those that all parts have encoded.
+/// Puts encoded columns in the place of those that all pieces have encoded.
 fn encode(
     schema: &SchemaRef,
-    parts: &mut [Part<'_>],
+    pieces: &mut VecDeque<Piece>,
     open: &impl Fn(&ChunkFile) -> Result<Arc<Mapped>>,
 ) -> Result<SchemaRef> {
     let mut fields: Vec<FieldRef> = schema.fields().iter().cloned().collect();
     for (at, field) in fields.iter_mut().enumerate() {
         let Some(kind) = encoded_type(field) else { continue };
         let wanted = Arc::new(field.as_ref().clone().with_data_type(kind));
-        let encoded = parts.iter().map(|part| encoded_column(part, &part.columns[at], field, &wanted, open));
+        let encoded =
+            pieces.iter().map(|piece| encoded_column(piece, &piece.columns[at], field, &wanted, open));
         if let Some(columns) = encoded.collect::<Result<Option<Vec<_>>>>()? {
-            parts.iter_mut().zip(columns).for_each(|(part, column)| part.columns[at] = column);
+            pieces.iter_mut().zip(columns).for_each(|(piece, column)| piece.columns[at] = column);
             *field = wanted;
         }
     }
@@ -239,41 +196,38 @@ fn encode(
 }
 
 fn encoded_column(
-    part: &Part<'_>,
+    piece: &Piece,
     column: &ArrayRef,
     field: &Field,
     wanted: &FieldRef,
     open: &impl Fn(&ChunkFile) -> Result<Arc<Mapped>>,
 ) -> Result<Option<ArrayRef>> {
     let Some(id) = field_id(field) else { return Ok(None) };
-    match &part.chunk.file.encoded {
+    match &piece.file.encoded {
         // A column that is newer than the file is NULL in it.
-        Some(file) if part.mapped.has(id) => {
+        Some(file) if piece.mapped.has(id) => {
             let mapped = open(file)?;
             let batch = mapped.has(id).then(|| mapped.batch(&Arc::new(Schema::new(vec![wanted.clone()]))));
             Ok(batch.transpose()?.map(|batch| batch.column(0).clone()))
         }
-        _ => Ok(part.mapped.encoded(id, field, column)),
+        _ => Ok(piece.mapped.encoded(id, field, column)),
     }
 }
 
 type Test<'a> = (&'a Predicate, &'a Field, usize);
 
 /// The columns of a chunk, and the rows that may be wanted; `None` where none are.
-fn part<'a>(
-    chunk: &'a Chunk,
+fn piece(
+    chunk: &Chunk,
     read: &SchemaRef,
     tests: &[Test<'_>],
     open: &impl Fn(&ChunkFile) -> Result<Arc<Mapped>>,
     wanted: &Wanted,
-) -> Result<Option<Part<'a>>> {
+) -> Result<Option<Piece>> {
     let mut sorted = Vec::new();
     for (predicate, field, place) in tests {
-        let Some(statistics) = field_id(field).map(|id| chunk.file.statistics(id)).transpose()?.flatten()
-        else {
-            // The file is older than the column, which is NULL in it.
-            return Ok(None);
-        };
+        // A column that is newer than the file is NULL in it.
+        let Some(statistics) = chunk.file.statistics(field)? else { return Ok(None) };
         let is_null = statistics.nulls == u64::from(chunk.file.rows);
         if is_null || !predicate.may_hold(field.data_type(), statistics) {
             return Ok(None);
@@ -296,67 +250,46 @@ fn part<'a>(
         let found = predicate.sorted_rows(batch.column(place));
         rows = rows.start.max(found.start)..rows.end.min(found.end);
     }
-    if chunk.deleted.len() * APART > rows.len() {
-        // They are copied, value by value.
-        batch.columns().iter().try_for_each(|column| mapped.validate_column(column))?;
+    let Chunk { number, file, .. } = chunk.clone();
+    let deleted = chunk.deleted.iter().copied().filter(|row| rows.contains(&(*row as usize))).collect();
+    let piece = Piece { number, file, mapped, columns: batch.columns().to_vec(), rows, deleted };
+    if piece.is_copied() {
+        // Value by value.
+        piece.columns.iter().try_for_each(|column| piece.mapped.validate_column(column))?;
     }
-    let columns = batch.columns().to_vec();
-    Ok((rows.start < rows.end).then_some(Part { chunk, mapped, columns, rows }))
+    Ok((piece.rows.start < piece.rows.end).then_some(piece))
 }
 
 /// The rows of a scan, which share the memory of the mapped files.
-#[derive(Debug)]
 pub struct Scan {
     schema: SchemaRef,
     positions: bool,
-    chunks: usize,
-    rows: u64,
+    /// How many chunks are touched.
+    pub chunks: usize,
+    /// How many rows it gives.
+    pub rows: u64,
     pieces: VecDeque<Piece>,
 }
 
-/// Rows of one chunk.
-#[derive(Debug)]
+/// The rows of one chunk that may be wanted.
 struct Piece {
     number: u32,
+    file: Arc<ChunkFile>,
+    mapped: Arc<Mapped>,
     columns: Vec<ArrayRef>,
     rows: Range<usize>,
     /// The deleted rows among them, ascending.
     deleted: VecDeque<u32>,
 }
 
+impl Piece {
+    /// Whether so many rows are deleted that the others are copied.
+    fn is_copied(&self) -> bool {
+        self.deleted.len() * APART > self.rows.len()
+    }
+}
+
 impl Scan {
-    fn new(schema: SchemaRef, positions: bool) -> Self {
-        let schema = if positions {
-            let position = Arc::new(Field::new(POSITION, DataType::UInt64, false));
-            let fields: Vec<_> = schema.fields().iter().cloned().chain([position]).collect();
-            Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
-        } else {
-            schema
-        };
-        Self { schema, positions, chunks: 0, rows: 0, pieces: VecDeque::new() }
-    }
-
-    fn add(&mut self, part: Part<'_>) {
-        let Part { chunk, columns, rows, .. } = part;
-        let deleted: VecDeque<u32> =
-            chunk.deleted.iter().copied().filter(|row| rows.contains(&(*row as usize))).collect();
-        self.chunks += 1;
-        self.rows += (rows.len() - deleted.len()) as u64;
-        self.pieces.push_back(Piece { number: chunk.number, columns, rows, deleted });
-    }
-
-    /// How many chunks are touched.
-    #[must_use]
-    pub fn chunks(&self) -> usize {
-        self.chunks
-    }
-
-    /// How many rows it gives.
-    #[must_use]
-    pub fn rows(&self) -> u64 {
-        self.rows
-    }
-
     fn batch(&self, piece: &Piece, rows: Range<usize>) -> Result<RecordBatch> {
         let slices = piece.columns.iter().map(|column| column.slice(rows.start, rows.len()));
         let mut columns: Vec<ArrayRef> = slices.collect();
@@ -365,8 +298,7 @@ impl Scan {
             columns.push(Arc::new(UInt64Array::from_iter_values(rows.clone().map(|row| first | row as u64))));
         }
         let options = arrow_array::RecordBatchOptions::new().with_row_count(Some(rows.len()));
-        RecordBatch::try_new_with_options(self.schema.clone(), columns, &options)
-            .map_err(|error| Error::internal(error.to_string()))
+        RecordBatch::try_new_with_options(self.schema.clone(), columns, &options).map_err(internal)
     }
 
     /// The rows of a piece without those that are deleted, which are many: a copy.
@@ -378,7 +310,7 @@ impl Scan {
         }
         let batch = self.batch(piece, piece.rows.clone())?;
         let kept = BooleanArray::new(kept.finish(), None);
-        filter_record_batch(&batch, &kept).map_err(|error| Error::internal(error.to_string()))
+        filter_record_batch(&batch, &kept).map_err(internal)
     }
 }
 
@@ -388,7 +320,7 @@ impl Iterator for Scan {
     fn next(&mut self) -> Option<Self::Item> {
         loop {
             let mut piece = self.pieces.pop_front()?;
-            if piece.deleted.len() * APART > piece.rows.len() {
+            if piece.is_copied() {
                 return Some(self.filtered(&piece));
             }
             let end = piece.deleted.pop_front().map_or(piece.rows.end, |row| row as usize);

@@ -143,29 +143,33 @@ impl Transaction {
     }
 
     fn existing(&mut self, name: &str) -> Result<Arc<Table>> {
-        self.table(name)?.ok_or_else(|| missing(name))
+        self.table(name)?.ok_or_else(|| {
+            Error::programming(format!("there is no table {name:?}"))
+                .with_sqlstate("42P01")
+                .with_hint("list(store) names those that there are; if_exists=\"fail\" makes it")
+        })
     }
 
     /// The rows of a table.
     pub fn scan(&mut self, name: &str, wanted: &Wanted) -> Result<Scan> {
         let table = self.existing(name)?;
         let cache = (wanted.form == Form::Encoded && self.is_newest).then_some(&self.shared.cache);
-        table.scan(self.shared.data(), cache, wanted)
+        table.scan(&self.shared.data, cache, wanted)
     }
 
     /// A scanner of a table, on any thread; `None` where there is none.
     pub fn scanner(&mut self, name: &str) -> Result<Option<Scanner>> {
-        let directory = self.shared.data().to_owned();
+        let directory = self.shared.data.clone();
         Ok(self.table(name)?.map(|table| Scanner { table, directory }))
     }
 
     /// The paths of a table's files, which hold its rows and columns and no others.
     pub fn files(&mut self, name: &str) -> Result<Vec<std::path::PathBuf>> {
         let table = self.existing(name)?;
-        let held = if table.files().any(|(_, is_whole)| !is_whole) {
+        let held = if table.chunks.iter().any(|chunk| !chunk.deleted.is_empty()) {
             "deleted rows"
-        } else if table.files_are_current(self.shared.data())? {
-            return Ok(table.files().map(|(file, _)| self.shared.data().join(file)).collect());
+        } else if table.files_are_current(&self.shared.data)? {
+            return Ok(table.chunks.iter().map(|chunk| self.shared.data.join(&chunk.file.name)).collect());
         } else {
             "earlier columns"
         };
@@ -214,7 +218,7 @@ impl Transaction {
     }
 
     fn note(&mut self, table: &Table, operation: Operation, rows: u64) {
-        self.done.push(Done { relation: table.id, name: table.name.clone(), operation, rows });
+        self.done.push(Done { name: table.name.clone(), operation, rows });
     }
 
     pub(crate) fn change(&mut self, table: Table, operation: Operation, rows: u64) {
@@ -234,27 +238,17 @@ impl Transaction {
             );
         }
         refuse_reserved(name)?;
-        refuse_doubled_names(name, &definition.schema)?;
-        let fields: Vec<Field> = definition
-            .schema
-            .fields()
-            .iter()
-            .zip(0..)
-            .map(|(field, id)| numbered(field, id, &definition.key))
-            .collect();
-        let next_field = i32::try_from(fields.len()).map_err(|_| Error::programming("too many columns"))?;
-        let schema = Arc::new(Schema::new_with_metadata(fields, definition.schema.metadata().clone()));
-        let mut table = Table {
+        let none = Table {
             // A part of it is as good as unique, and a number of SQLite's.
             id: i64::try_from(unique()? >> 65).unwrap_or(i64::MAX),
             name: name.to_owned(),
-            schema,
+            schema: Arc::new(Schema::empty()),
             key: Vec::new(),
-            definition: definition.text.clone(),
-            next_field,
+            definition: None,
+            next_field: 0,
             chunks: Vec::new(),
         };
-        table.key = key_of(&table, &definition.key)?;
+        let table = self.altered(&none, definition, &vec![None; definition.schema.fields().len()])?;
         self.change(table, if replaces { "replace" } else { "create" }, 0);
         Ok(())
     }
@@ -285,22 +279,31 @@ impl Transaction {
     /// Gives a table other columns: each is one that it has, by its old name, or a new one, which is NULL in all rows.
     pub fn alter(&mut self, name: &str, definition: &Definition, old_names: &[Option<String>]) -> Result<()> {
         let before = self.edited(name)?;
-        refuse_doubled_names(name, &definition.schema)?;
+        let after = self.altered(&before, definition, old_names)?;
+        self.change(after, "alter", 0);
+        Ok(())
+    }
+
+    fn altered(
+        &self,
+        before: &Table,
+        definition: &Definition,
+        old_names: &[Option<String>],
+    ) -> Result<Table> {
+        refuse_doubled_names(&before.name, &definition.schema)?;
         let mut after = before.clone();
         let mut fields = Vec::new();
         for (field, old) in definition.schema.fields().iter().zip(old_names) {
-            let is_required = !field.is_nullable() || is_in(&definition.key, field.name());
+            let is_key = definition.key.iter().any(|name| fold(name) == fold(field.name()));
+            let is_required = is_key || !field.is_nullable();
             let id = if let Some(old) = old {
                 let known = before.schema.field(before.position(old)?);
-                if known.data_type() != field.data_type() {
-                    return Err(Error::internal(format!(
-                        "{old:?} is {}, not {}",
-                        known.data_type(),
-                        field.data_type()
-                    )));
+                let (kind, wanted) = (known.data_type(), field.data_type());
+                if kind != wanted {
+                    return Err(Error::internal(format!("{old:?} is {kind}, not {wanted}")));
                 }
                 if known.is_nullable() && is_required {
-                    self.refuse_nulls_of(&before, known)?;
+                    self.refuse_nulls_of(before, known)?;
                 }
                 field_id(known).ok_or_else(|| Error::internal("a column without a number"))?
             } else {
@@ -310,7 +313,9 @@ impl Transaction {
                 after.next_field += 1;
                 after.next_field - 1
             };
-            fields.push(numbered(field, id, &definition.key));
+            let mut metadata = field.metadata().clone();
+            metadata.insert(FIELD_ID.to_owned(), id.to_string());
+            fields.push(field.as_ref().clone().with_nullable(!is_required).with_metadata(metadata));
         }
         after.schema = Arc::new(Schema::new_with_metadata(fields, definition.schema.metadata().clone()));
         after.key = key_of(&after, &definition.key)?;
@@ -318,14 +323,13 @@ impl Transaction {
         if after.key_ids() != before.key_ids() {
             self.refuse_doubled_rows(&after)?;
         }
-        self.change(after, "alter", 0);
-        Ok(())
+        Ok(after)
     }
 
     fn refuse_nulls_of(&self, table: &Table, field: &Field) -> Result<()> {
         let columns = Some(vec![field.name().clone()]);
         let mut before = 0;
-        for batch in table.scan(self.shared.data(), None, &Wanted { columns, ..Wanted::default() })? {
+        for batch in table.scan(&self.shared.data, None, &Wanted { columns, ..Wanted::default() })? {
             let batch = batch?;
             refuse_nulls(batch.column(0), field.name(), before)?;
             before += batch.num_rows() as u64;
@@ -354,7 +358,7 @@ impl Transaction {
         if self.changed.is_empty() {
             return Ok(self.version);
         }
-        sync_directory(self.shared.data())?;
+        sync_directory(&self.shared.data)?;
         let mut changed = Vec::new();
         for (name, after) in &self.changed {
             let before = self.seen.get(name).map_or_else(|| self.look_up(name), |table| Ok(table.clone()))?;
@@ -363,9 +367,10 @@ impl Transaction {
         let committed = self.shared.with(|catalogue| catalogue.commit(self.version, &changed, &self.done));
         match &committed {
             Ok(_) => {
-                let used: HashSet<&str> =
-                    self.changed.values().flatten().flat_map(|table| table.all_files()).collect();
-                self.new_files.retain(|name| !used.contains(name.as_str()));
+                let chunks = self.changed.values().flatten().flat_map(|table| &table.chunks);
+                let used: HashSet<&String> =
+                    chunks.flat_map(|chunk| chunk.file.all()).map(|file| &file.name).collect();
+                self.new_files.retain(|name| !used.contains(name));
             }
             // A conflict has written nothing, nor has one who did not get the catalogue.
             Err(error) if matches!(error.sqlstate(), Some("40001" | "55P03")) => {}
@@ -393,7 +398,7 @@ impl Drop for Transaction {
         }
         for name in self.new_files.drain(..) {
             // What cannot be removed now is removed by an open.
-            let _ = fs::remove_file(self.shared.data().join(name));
+            let _ = fs::remove_file(self.shared.data.join(name));
         }
     }
 }
@@ -401,22 +406,18 @@ impl Drop for Transaction {
 /// A version, and a lock that keeps its files.
 fn version(shared: &Shared, snapshot: Snapshot) -> Result<(i64, Guard)> {
     let _beginning = shared.locks.beginning()?;
+    let kept = shared.with(Catalogue::versions)?;
     let version = match snapshot {
-        Snapshot::Newest => shared.with(|catalogue| catalogue.newest())?,
+        Snapshot::Newest => *kept.end(),
         Snapshot::Version(version) => version,
         Snapshot::Time(at) => shared
             .with(|catalogue| catalogue.version_at(at))?
             .ok_or_else(|| Error::programming("the store has no version of that time"))?,
     };
-    if version < 0 {
-        return Err(Error::interface(format!("a version is a number from 0 on, not {version}")));
+    if kept.contains(&version) {
+        return Ok((version, shared.locks.version(version)?));
     }
-    let guard = shared.locks.version(version)?;
-    let (oldest, is_kept) = shared.with(|catalogue| catalogue.is_kept(version))?;
-    if is_kept {
-        return Ok((version, guard));
-    }
-    let newest = shared.with(|catalogue| catalogue.newest())?;
+    let (oldest, newest) = kept.into_inner();
     Err(Error::programming(format!("the store has no version {version}"))
         .with_hint(format!("it keeps those from {oldest} to {newest}; store.versions() lists them")))
 }
@@ -435,7 +436,8 @@ fn key_of(table: &Table, key: &[String]) -> Result<Vec<String>> {
 }
 
 fn refuse_reserved(name: &str) -> Result<()> {
-    if name.is_empty() || fold(name).starts_with(RESERVED) {
+    // The catalogue compares names as far as a NUL.
+    if name.is_empty() || name.contains('\0') || fold(name).starts_with(RESERVED) {
         return Err(Error::programming(format!("a table cannot be called {name:?}")).with_sqlstate("42939"));
     }
     Ok(())
@@ -449,24 +451,6 @@ fn refuse_doubled_names(table: &str, schema: &Schema) -> Result<()> {
             .with_sqlstate("42701")
             .with_hint("rename one of them: upper and lower case are the same"))
     })
-}
-
-fn is_in(names: &[String], name: &str) -> bool {
-    names.iter().any(|each| fold(each) == fold(name))
-}
-
-/// A field with its number; one of the primary key takes no NULL.
-fn numbered(field: &Field, id: i32, key: &[String]) -> Field {
-    let mut metadata = field.metadata().clone();
-    metadata.insert(FIELD_ID.to_owned(), id.to_string());
-    let is_nullable = field.is_nullable() && !is_in(key, field.name());
-    field.clone().with_nullable(is_nullable).with_metadata(metadata)
-}
-
-fn missing(name: &str) -> Error {
-    Error::programming(format!("there is no table {name:?}"))
-        .with_sqlstate("42P01")
-        .with_hint("list(store) names those that there are; if_exists=\"fail\" makes it")
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "the form of map_err")]

@@ -53,7 +53,7 @@ pub(crate) fn answer(query: &Query, transaction: &mut Transaction) -> Result<Opt
         ),
         "schemas" => (vec!["catalog_name", "db_schema_name"], vec![row([None, Some(SCHEMA)])]),
         "tables" => {
-            (of(&["table_type"]), of_tables(transaction, |table| vec![place(table.name(), [Some("table")])])?)
+            (of(&["table_type"]), of_tables(transaction, |table| vec![place(&table.name, [Some("table")])])?)
         }
         "found" => (vec!["found"], find(query, transaction)?),
         "columns" => (of(&COLUMN), of_tables(transaction, columns)?),
@@ -61,7 +61,7 @@ pub(crate) fn answer(query: &Query, transaction: &mut Transaction) -> Result<Opt
         "statistics" => (
             of(&["column_name", "statistic_key", "statistic_value"]),
             of_tables(transaction, |table| {
-                vec![place(table.name(), [None, Some(STATISTIC_OF_ROWS), Some(&table.rows().to_string())])]
+                vec![place(&table.name, [None, Some(STATISTIC_OF_ROWS), Some(&table.rows().to_string())])]
             })?,
         ),
         _ => return Ok(None),
@@ -98,7 +98,7 @@ fn columns(table: &longshore_store::Table) -> Vec<Row> {
         let nullable = if field.is_nullable() { "YES" } else { "NO" };
         let (number, kind) = (number.to_string(), type_name(field));
         place(
-            table.name(),
+            &table.name,
             [
                 Some(field.name()),
                 Some(&number),
@@ -116,9 +116,9 @@ fn columns(table: &longshore_store::Table) -> Vec<Row> {
 
 fn constraints(table: &longshore_store::Table) -> Vec<Row> {
     let column = |name: &String| {
-        place(table.name(), [Some("p"), None, Some("PRIMARY KEY"), Some(name), None, None, None, None])
+        place(&table.name, [Some("p"), None, Some("PRIMARY KEY"), Some(name), None, None, None, None])
     };
-    table.key().iter().map(column).collect()
+    table.key.iter().map(column).collect()
 }
 
 fn place<const N: usize>(table: &str, more: [Option<&str>; N]) -> Row {

@@ -122,7 +122,7 @@ impl StoreSession {
                     let rows = match transaction.table(&table)? {
                         Some(table) => table.rows(),
                         // It says that there is none.
-                        None => transaction.scan(&table, &Wanted::default())?.rows(),
+                        None => transaction.scan(&table, &Wanted::default())?.rows,
                     };
                     count(&name, rows).map(Answer::Batch)
                 }
@@ -140,7 +140,7 @@ impl StoreSession {
 
 /// Refuses the columns that the SQL engine computes as they are read.
 fn refuse_computed(table: Option<&Table>) -> Result<()> {
-    let definition = table.and_then(Table::definition).unwrap_or_default();
+    let definition = table.and_then(|table| table.definition.as_deref()).unwrap_or_default();
     if definition.to_ascii_uppercase().contains("GENERATED ALWAYS") {
         return Err(refused("the table has computed columns, which need a SQL engine"));
     }
@@ -169,7 +169,7 @@ impl Session for StoreSession {
             return rows.try_fold(0, |count, batch| Ok(count + batch?.num_rows() as u64)).map(Some);
         }
         Ok(match self.answer(query, &ReadOptions::default())? {
-            Answer::Scan(scan) => Some(scan.rows()),
+            Answer::Scan(scan) => Some(scan.rows),
             Answer::Batch(batch) => Some(batch.num_rows() as u64),
             Answer::Done(done) => done.rows,
         })

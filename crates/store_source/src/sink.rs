@@ -2,7 +2,7 @@
 
 use arrow_array::RecordBatch;
 use arrow_schema::DataType;
-use longshore_core::{Error, Failed, IfExists, Load, Result, Session, Sink, Written};
+use longshore_core::{Error, Failed, Frame, IfExists, Load, Result, Session, Sink, Written};
 use longshore_store::{Definition, Table, Transaction};
 
 use crate::catalogue::SCHEMA;
@@ -60,11 +60,11 @@ impl StoreSink {
 
     fn flush(&mut self) -> Result<()> {
         self.bytes = 0;
-        let mut batches = std::mem::take(&mut self.waiting).into_iter().map(Ok);
-        let schema = &self.conformed.schema;
+        let batches = Box::new(std::mem::take(&mut self.waiting).into_iter().map(Ok));
+        let rows = Frame { schema: self.conformed.schema.clone(), batches };
         self.rows += match &self.key {
-            Some(key) => self.transaction.upsert(&self.table, key, schema, &mut batches)?,
-            None => self.transaction.append(&self.table, schema, &mut batches, "append")?,
+            Some(key) => self.transaction.upsert(&self.table, key, rows)?,
+            None => self.transaction.append(&self.table, rows, "append")?,
         };
         Ok(())
     }
@@ -106,7 +106,7 @@ fn prepare(transaction: &mut Transaction, load: &Load) -> Result<Conformed> {
 
 /// Refuses a table with rules that only the SQL engine keeps.
 fn refuse_unseen_rules(table: &Table, load: &Load) -> Result<()> {
-    let Some(definition) = table.definition().map(str::to_ascii_uppercase) else { return Ok(()) };
+    let Some(definition) = table.definition.as_deref().map(str::to_ascii_uppercase) else { return Ok(()) };
     let schema = table.schema();
     let has_lesser = schema.fields().iter().any(|field| has_lesser_type(field.data_type()));
     let fills = load.schema.fields().len() < schema.fields().len() && definition.contains("DEFAULT");

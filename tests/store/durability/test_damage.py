@@ -186,8 +186,8 @@ def make_a_directory_of_it(path: Path) -> None:
 
 
 CATALOGUES: dict[str, tuple[Callable[[Path], None], str]] = {
-    "newer": (lambda path: sql(path, "PRAGMA user_version = 5"), "format 5.*knows format 4"),
-    "older": (lambda path: sql(path, "PRAGMA user_version = 0"), "format 0"),
+    "newer": (lambda path: sql(path, "PRAGMA user_version = 6"), "format 6.*knows format 5"),
+    "older": (lambda path: sql(path, "PRAGMA user_version = 4"), "format 4.*knows format 5"),
     "foreign": (lambda path: sql(path, "PRAGMA application_id = 7"), "is not the catalogue of a store"),
     "garbage": (garble, "not a database"),
     "without a table": (lambda path: sql(path, "DROP TABLE chunk"), "no such table"),

@@ -82,11 +82,7 @@ struct Shown {
 
 impl Shown {
     fn of(table: &Table) -> Self {
-        Self {
-            name: table.name().to_owned(),
-            schema: table.schema(),
-            definition: table.definition().map(str::to_owned),
-        }
+        Self { name: table.name.clone(), schema: table.schema(), definition: table.definition.clone() }
     }
 }
 
@@ -178,7 +174,7 @@ impl Engine {
             scanners.extend(transaction.scanner(&name)?.map(Arc::new));
         }
         let wanted: Vec<Shown> =
-            scanners.iter().map(|scanner: &Arc<Scanner>| Shown::of(scanner.table())).collect();
+            scanners.iter().map(|scanner: &Arc<Scanner>| Shown::of(&scanner.table)).collect();
         *locked(&self.tables.scanners) = scanners;
         let mut shown = locked(&self.shown);
         if *shown == wanted {

@@ -132,7 +132,7 @@ pub(crate) unsafe extern "C" fn bind(info: Handle) {
         let scanner =
             scanner.ok_or_else(|| Error::internal("the engine asks for a table that is not there"))?;
         add_columns(library, tables, &scanner, info)?;
-        (library.bind_set_cardinality)(info, scanner.table().rows(), true);
+        (library.bind_set_cardinality)(info, scanner.table.rows(), true);
         let bound = Bound { tables: tables.clone(), scanner };
         (library.bind_set_bind_data)(info, into_pointer(bound), delete::<Bound>);
         Ok(())
@@ -145,7 +145,7 @@ pub(crate) unsafe extern "C" fn bind(info: Handle) {
 
 /// Adds a table's columns; those that the engine would change are texts until they are read, which is an error.
 unsafe fn add_columns(library: &Library, tables: &Tables, scanner: &Scanner, info: Handle) -> Result<()> {
-    for field in scanner.table().schema().fields() {
+    for field in scanner.table.schema().fields() {
         let name = CString::new(field.name().as_str())
             .map_err(|_| Error::programming("a column's name holds a zero byte"))?;
         // SAFETY: the information and the connection are live; the type is freed once.
@@ -204,7 +204,7 @@ pub(crate) unsafe extern "C" fn init(info: Handle) {
     // SAFETY: the information is this call's, and what was bound is a `Bound`.
     let done = guarded(|| unsafe {
         let Bound { tables, scanner } = &*(library.init_get_bind_data)(info).cast::<Bound>();
-        let schema = scanner.table().schema();
+        let schema = scanner.table.schema();
         let (mut names, mut columns) = (Vec::new(), Vec::new());
         for place in 0..(library.init_get_column_count)(info) {
             // What is not a column is a row's number, by which rows are counted; it is not read.
@@ -222,7 +222,7 @@ pub(crate) unsafe extern "C" fn init(info: Handle) {
             Wanted { columns: Some(names), verified: verify, validated: verify, ..Wanted::default() };
         let scan = scanner.scan(&wanted)?;
         // Where the order of rows matters, the engine takes one thread.
-        (library.init_set_max_threads)(info, scan.chunks().max(1) as u64);
+        (library.init_set_max_threads)(info, scan.chunks.max(1) as u64);
         let rows = Mutex::new(Rows { scan, batch: None });
         let scanning = Scanning { tables: tables.clone(), columns, rows };
         (library.init_set_init_data)(info, into_pointer(scanning), delete::<Scanning>);
