@@ -29,4 +29,4 @@ mod write;
 pub use client::{Client, Greeted, adopt};
 pub use driver::MySql;
 pub use metadata::CATALOGUE;
-pub use write::column_types;
+pub use write::{column_types, new_table_statement};

@@ -21,7 +21,7 @@ use encode::Encoder;
 use load::{Loader, check_arrived};
 use table::{NAMING, Server, sibling};
 
-pub use create::column_types;
+pub use create::{column_types, new_table_statement};
 pub(crate) use stage::begin as begin_stage;
 pub(crate) use table::{is as in_catalogue, resolve, takes_rows_at_once};
 

@@ -54,6 +54,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(write::write, module)?)?;
     module.add_function(wrap_pyfunction!(write::copy, module)?)?;
     module.add_function(wrap_pyfunction!(write::mysql_columns, module)?)?;
+    module.add_function(wrap_pyfunction!(write::mysql_new_table, module)?)?;
     module.add_function(wrap_pyfunction!(write::postgresql_columns, module)?)?;
     module.add_function(wrap_pyfunction!(write::postgresql_copy, module)?)?;
     module.add_function(wrap_pyfunction!(write::postgresql_inlined, module)?)?;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::{Schema, SchemaRef};
 use longshore_core::{
-    Deadline, Frame, Frames, IfExists, Kind, Load, Meter, Progress, ReadAhead, Result, Source, Spread,
-    TableName,
+    Deadline, Frame, Frames, IfExists, Kind, Load, Meter, OwnOptions, Progress, ReadAhead, Result, Source,
+    Spread, TableName,
 };
 use longshore_interpreter::capsule::frame;
 use longshore_interpreter::{raise, wrap};
@@ -85,6 +85,30 @@ pub(crate) fn postgresql_columns(of: &Bound<'_, PyAny>) -> PyResult<Vec<(String,
 #[pyfunction]
 pub(crate) fn mysql_columns(of: &Bound<'_, PyAny>, version: &str) -> PyResult<Vec<(String, String)>> {
     longshore_mysql::column_types(&frame(of)?.schema, version).map_err(raise)
+}
+
+/// The statement that makes a table for a frame's rows in MySQL or MariaDB of this version.
+#[pyfunction]
+// The interpreter gives a value.
+#[allow(clippy::needless_pass_by_value)]
+pub(crate) fn mysql_new_table(
+    of: &Bound<'_, PyAny>,
+    schema: Option<String>,
+    table: String,
+    key: Vec<String>,
+    types: Vec<(String, String)>,
+    version: &str,
+) -> PyResult<String> {
+    let load = Load {
+        table: TableName { schema, table },
+        schema: frame(of)?.schema,
+        if_exists: IfExists::Fail,
+        key,
+        types,
+        own: OwnOptions::default(),
+        meter: Arc::default(),
+    };
+    longshore_mysql::new_table_statement(&load, version).map_err(raise)
 }
 
 /// A statement of PostgreSQL's with a literal in the place of each parameter.

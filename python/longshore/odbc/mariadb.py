@@ -34,8 +34,6 @@ _FOUND = "the server updates the row that any unique index finds: drop it, or ma
 _REFUSED = re.compile(r"column (?:`[^`]*`\.`[^`]*`\.)?[`'](.*)[`'] at row (\d+)")
 #: A number's text without the zeros at its end.
 _SHORT = "CASE WHEN {0} LIKE '%.%' THEN trim(TRAILING '.' FROM trim(TRAILING '0' FROM {0})) ELSE {0} END"
-#: The bytes of an index that are left to texts.
-_KEY_BYTES = 2816
 _IN_CATALOGUE = "WHERE table_schema = {schema} AND table_name = {table}"
 
 MARIADB = Dialect(
@@ -73,9 +71,10 @@ class MariaDBLoader(TableLoader):
         session.execute(f"SET sql_mode = '{_MODES}'")
         dropped = f"{self._rows}, {self._typed}, {self._back}"
         self._ends = (f"DROP TEMPORARY TABLE IF EXISTS {dropped}", f"SET sql_mode = {_literal(modes)}")
-        self._from = _core.mysql_columns(ingested(columns, self._dialect).schema.empty_table(), version)
+        empty = ingested(columns, self._dialect).schema.empty_table()
+        self._from = _core.mysql_columns(empty, version)
         if if_exists in {"fail", "replace"}:
-            self._make(types, replaces=if_exists == "replace")
+            self._make_hidden(empty, types, version, replaces=if_exists == "replace")
         else:
             self._check_engine()
         self._to = self._columns()
@@ -104,7 +103,7 @@ class MariaDBLoader(TableLoader):
     def _catalogue(self, query: str) -> list[tuple[Any, ...]]:
         return self._session.rows(query.format(schema=self._schema, table=self._table))
 
-    def _make(self, types: Mapping[str, str], *, replaces: bool) -> None:
+    def _make_hidden(self, empty: pa.Table, types: Mapping[str, str], version: str, *, replaces: bool) -> None:
         """Make a table that gets its name at the end; no other write of this name is on its way then."""
         session, final = self._session, self._target
         ((database,),) = session.rows(f"SELECT {self._schema}")
@@ -121,24 +120,8 @@ class MariaDBLoader(TableLoader):
         session.execute(f"DROP TABLE IF EXISTS {new}, {old}")
         self._final, self._old, self._new = final, old, new
         self._target, self._table = new, _literal(hidden)
-        lines = [f"{self._dialect.quoted(name)} {self._definition(name, kind, types)}" for name, kind in self._from]
-        if self._key:
-            lines.append(f"PRIMARY KEY ({self._quoted(self._key)})")
-        ((collation,),) = session.rows(_COLLATION)
-        options = f"ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE {collation}"
-        session.execute(f"CREATE TABLE {new} ({', '.join(lines)}) {options}")
-
-    def _definition(self, name: str, kind: str, types: Mapping[str, str]) -> str:
-        native = types.get(name) or kind
-        is_needed = name in self._required or name in self._key
-        if name in self._key and name not in types and native in {"LONGTEXT", "LONGBLOB"}:
-            long = sum(name in self._key and kind in {"LONGTEXT", "LONGBLOB"} for name, kind in self._from)
-            bytes_ = _KEY_BYTES // long
-            native = f"VARCHAR({min(255, bytes_ // 4)})" if native == "LONGTEXT" else f"VARBINARY({min(767, bytes_)})"
-        if native == "TIMESTAMP(6)":
-            # Without a word on it, one would change with every update of its row.
-            return native + (" NOT NULL DEFAULT CURRENT_TIMESTAMP(6)" if is_needed else " NULL DEFAULT NULL")
-        return native + (" NOT NULL" if is_needed else "")
+        schema = None if len(self._path) == 1 else self._path[0]
+        session.execute(_core.mysql_new_table(empty, schema, hidden, self._key, [*types.items()], version))
 
     def _check_references(self) -> None:
         found = self._catalogue(
@@ -328,12 +311,6 @@ class MariaDBLoader(TableLoader):
 
 
 _NAMED = "name the table that a view shows, or another name"
-#: Texts that differ in anything are different, also in spaces at their end where the server can tell.
-_COLLATION = (
-    "SELECT collation_name FROM information_schema.collations "
-    "WHERE collation_name IN ('utf8mb4_nopad_bin', 'utf8mb4_0900_bin', 'utf8mb4_bin') "
-    "ORDER BY collation_name = 'utf8mb4_bin' LIMIT 1"
-)
 
 
 def _literal(text: str) -> str:

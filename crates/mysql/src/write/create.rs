@@ -160,6 +160,11 @@ pub fn column_types(schema: &Schema, version: &str) -> Result<Vec<(String, Strin
     schema.fields().iter().map(column).collect()
 }
 
+/// The statement that makes the table for the rows of `load`, on a server of this version.
+pub fn new_table_statement(load: &Load, version: &str) -> Result<String> {
+    create_statement(load, &load.table, &Server::of(version))
+}
+
 fn decimal(field: &Field, precision: u8, scale: i8, server: &Server) -> Result<String> {
     let precision = i16::from(precision) + i16::from(scale).min(0).abs();
     let precision = precision.max(scale.into());
