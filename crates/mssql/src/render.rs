@@ -4,6 +4,7 @@ use std::fmt::Debug;
 use std::io::Write;
 use std::ops::Range;
 
+use longshore_values::decimal::POWERS_OF_TEN;
 use longshore_values::{Misfit, uuid};
 
 use crate::temporal::{self, DAY, TICKS};
@@ -49,22 +50,11 @@ pub(crate) fn array<const N: usize>(cell: &[u8]) -> Result<[u8; N], Misfit> {
         .map_err(|_| Misfit::fault(format!("the server sent {} bytes for a value of {N}", cell.len())))
 }
 
-/// The least number with more digits than each precision.
-const BEYOND: [u128; 39] = {
-    let mut powers = [1; 39];
-    let mut at = 1;
-    while at < powers.len() {
-        powers[at] = powers[at - 1] * 10;
-        at += 1;
-    }
-    powers
-};
-
 /// The digits of a decimal, of which a column of `precision` has no more.
 #[inline]
 pub(crate) fn decimal(cell: &[u8], precision: u8) -> Result<i128, Misfit> {
     let value = i128::from_le_bytes(array(cell)?);
-    if value.unsigned_abs() < BEYOND[usize::from(precision.min(38))] {
+    if value.unsigned_abs() < POWERS_OF_TEN[usize::from(precision.min(38))] {
         return Ok(value);
     }
     Err(Misfit::fault(format!("the server sent a decimal of more than {precision} digits")))

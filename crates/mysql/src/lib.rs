@@ -3,6 +3,7 @@
 mod authentication;
 mod channel;
 mod client;
+mod columns;
 mod connection;
 mod decode;
 mod dialect;

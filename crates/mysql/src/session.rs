@@ -2,27 +2,26 @@
 
 use std::sync::Arc;
 
-use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use arrow_schema::{Schema, SchemaRef};
 use longshore_core::{
     Batches, CatalogueQueries, Column, Deadline, Done, Error, Failed, Load, Loading, Metadata, NoRows,
     ParameterSets, Params, Preparing, Protocol, Query, ReadOptions, Result, SEVERAL, Scripting, Session,
     Sink, Split, SplitPlan, Splitting, Stage, TableName, Target, Transaction, TransactionStatements, Value,
-    native_field, not_committed,
+    not_committed,
 };
 use longshore_source::rows::Rows;
 use longshore_source::sql::{Numbered, Token, positional};
 use longshore_values::{Assembly, ReadColumn};
 
+use crate::columns::{self, ColumnPlan};
 use crate::connection::{Connection, Prepared};
-use crate::decode::{Context, Format, decoder};
-use crate::dialect::{self, binds_table_of_values, dialect, is_setting, tokens};
+use crate::decode::{Context, Format};
+use crate::dialect::{binds_table_of_values, dialect, is_setting, tokens};
 use crate::literals::inlined;
 use crate::message::{self, Definition, capability};
 use crate::metadata::CATALOGUE;
 use crate::rows::{Layout, ResultWire};
 use crate::settings::Settings;
-use crate::temporal::unknown_zone;
-use crate::types::{Class, Type, check_readable};
 use crate::{encode, many, split, write};
 
 /// The error of a statement that cannot be prepared.
@@ -214,7 +213,7 @@ impl MySqlSession {
             return Err(no_result("was not run"));
         }
         // What cannot be read is found before it is run.
-        self.plan(&prepared.columns, &statement.text, Format::Binary, options)?;
+        columns::plan(&prepared.columns, &statement.text, self.connection.zone(), Format::Binary, options)?;
         self.connection.execute(prepared.id, &bound)?;
         self.result_head(&statement.text, Format::Binary, options)
     }
@@ -251,67 +250,13 @@ impl MySqlSession {
             Err(end) if options.any_statement => return Ok(Started::Done(done(&end))),
             Err(_) => return Err(no_result("was run")),
         };
-        let plans = self.plan(&columns, text, format, options)?;
+        let plans = columns::plan(&columns, text, self.connection.zone(), format, options)?;
         let context = Context::new(options, self.connection.zone());
         let read = plans.iter().map(|plan| plan.read(format, &context)).collect::<Result<_>>()?;
         let widths = plans.iter().map(|plan| plan.native.class.width()).collect();
         let schema = Schema::new(plans.into_iter().map(|plan| plan.field).collect::<Vec<_>>());
         let (schema, layout) = (Arc::new(schema), Layout::new(format, widths));
         Ok(Started::Rows(ResultHead { schema, columns: read, layout }))
-    }
-
-    fn plan(
-        &self,
-        columns: &[Definition],
-        text: &str,
-        format: Format,
-        options: &ReadOptions,
-    ) -> Result<Vec<ColumnPlan>> {
-        let mut options = options.clone();
-        options.protocol = if format == Format::Text { Protocol::Text } else { Protocol::Binary };
-        for (name, _) in &options.schema {
-            if !columns.iter().any(|column| column.name == *name) {
-                let known: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
-                return Err(Error::unknown_column("schema=", name, &known));
-            }
-        }
-        let types: Vec<Type> = columns.iter().map(Type::of).collect();
-        let is_plain = types.iter().any(|native| native.not_null) && dialect::is_plain(text);
-        columns
-            .iter()
-            .zip(types)
-            .map(|(column, native)| self.column(column, native, is_plain, &options))
-            .collect()
-    }
-
-    fn column(
-        &self,
-        column: &Definition,
-        native: Type,
-        is_plain: bool,
-        options: &ReadOptions,
-    ) -> Result<ColumnPlan> {
-        let name = &column.name;
-        let wanted = options.wanted(name);
-        // A column that comes from a table unchanged: an expression's promise may be wrong.
-        let is_promised = is_plain && native.not_null && !column.original.is_empty();
-        let nullable = !is_promised || native.turns_null(options);
-        let is_text = wanted.is_some_and(DataType::is_string);
-        if native.class == Class::Timestamp && !is_text && self.connection.zone().offset().is_none() {
-            return Err(unknown_zone().at(native.place(name)));
-        }
-        let default = native.field(name, nullable, options);
-        let Some(wanted) = wanted else {
-            let field = default?;
-            return Ok(ColumnPlan { default: Some(field.data_type().clone()), native, field });
-        };
-        check_readable(name, &native, wanted, options)?;
-        let default_type = default.as_ref().ok().map(|field| field.data_type().clone());
-        let field = match default {
-            Ok(field) if field.data_type() == wanted => field,
-            _ => native_field(name, wanted.clone(), nullable, &native.label, None),
-        };
-        Ok(ColumnPlan { default: default_type, native, field })
     }
 
     /// After a failure, has the server wait for the next statement, if that can still be had.
@@ -431,22 +376,6 @@ struct ResultHead {
     layout: Layout,
 }
 
-/// A column of a result, as it will be read.
-struct ColumnPlan {
-    native: Type,
-    field: Field,
-    /// The type that it has by the type policy, if it has any.
-    default: Option<DataType>,
-}
-
-impl ColumnPlan {
-    fn read(&self, format: Format, context: &Context) -> Result<ReadColumn> {
-        let (name, arrow) = (self.field.name(), self.field.data_type());
-        let decoder = decoder(name, &self.native, format, arrow, self.default.as_ref(), context)?;
-        Ok(ReadColumn { native_type: self.native.label.clone(), nullable: self.field.is_nullable(), decoder })
-    }
-}
-
 fn no_result(what: &str) -> Error {
     Error::programming(format!("the statement returns no rows, and {what}")).with_hint(
         "read_sql takes statements with a result: SELECT, VALUES, SHOW, CALL, or INSERT ... RETURNING",
@@ -484,7 +413,7 @@ impl Session for MySqlSession {
         let text = self.connection.has_texts_alone()
             || (options.protocol == Protocol::Text && query.params == Params::None);
         let format = if text { Format::Text } else { Format::Binary };
-        let plans = self.plan(&columns, &query.text, format, options)?;
+        let plans = columns::plan(&columns, &query.text, self.connection.zone(), format, options)?;
         let column = |plan: ColumnPlan| Column { native_type: plan.native.label, field: plan.field };
         Ok(plans.into_iter().map(column).collect())
     }

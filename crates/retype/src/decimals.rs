@@ -8,7 +8,7 @@ use arrow_array::{Array, ArrayRef, PrimitiveArray, RecordBatch};
 use arrow_buffer::i256;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use longshore_core::{NATIVE_TYPE, Result, Unrepresentable, Warnings};
-use longshore_values::decimal::{ALWAYS_BACK, DecimalType, rescale};
+use longshore_values::decimal::{ALWAYS_BACK, DecimalType, EXACT_POWERS, rescale};
 use longshore_values::{Fault, Losses};
 
 use crate::batch::{retyped_batch, with_inner_fields};
@@ -18,12 +18,6 @@ pub const WHOLE: &str = "fetch_arrow_table gives the whole result one type; or C
 
 /// Types of sources whose integers are wider than Arrow's.
 const INTEGERS: [&str; 2] = ["hugeint", "uhugeint"];
-
-/// The powers of ten that doubles hold exactly.
-const EXACT_POWERS: [f64; 23] = [
-    1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18,
-    1e19, 1e20, 1e21, 1e22,
-];
 
 /// Integers up to here have a double each.
 const EXACT_INTEGERS: u64 = 1 << 53;

@@ -199,16 +199,16 @@ impl DecimalType {
     fn short(self, cell: &[u8]) -> Option<i64> {
         let (negative, value, decimals) = plain(cell)?;
         let fits = i32::from(self.scale) == decimals.cast_signed()
-            && POWERS_OF_TEN.get(usize::from(self.precision)).is_none_or(|bound| value < *bound);
+            && POWERS_OF_TEN.get(usize::from(self.precision)).is_none_or(|bound| u128::from(value) < *bound);
         // Eighteen digits fit with their sign.
         let value = value.cast_signed();
         fits.then_some(if negative { -value } else { value })
     }
 }
 
-/// Powers of ten that fit 64 bits, as far as short texts need them.
-const POWERS_OF_TEN: [u64; 19] = {
-    let mut powers = [1; 19];
+/// Powers of ten as integers: by a precision, the least number with more digits.
+pub const POWERS_OF_TEN: [u128; 39] = {
+    let mut powers = [1; 39];
     let mut at = 1;
     while at < powers.len() {
         powers[at] = powers[at - 1] * 10;
@@ -241,14 +241,16 @@ pub fn exact_quotient(mantissa: i64, decimals: i32) -> Option<f64> {
     #[allow(clippy::cast_precision_loss)] // below 2^53 there is none
     let exact = (mantissa < (1 << 53)).then_some(mantissa as f64)?;
     match decimals {
-        0..=22 => Some(exact / POWERS[usize::try_from(decimals).ok()?]),
-        -4..=-1 => Some(exact * POWERS[usize::try_from(-decimals).ok()?]).filter(|_| mantissa < (1 << 39)),
+        0..=22 => Some(exact / EXACT_POWERS[usize::try_from(decimals).ok()?]),
+        -4..=-1 => {
+            Some(exact * EXACT_POWERS[usize::try_from(-decimals).ok()?]).filter(|_| mantissa < (1 << 39))
+        }
         _ => None,
     }
 }
 
 /// Powers of ten that are exact as doubles.
-const POWERS: [f64; 23] = [
+pub const EXACT_POWERS: [f64; 23] = [
     1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18,
     1e19, 1e20, 1e21, 1e22,
 ];
@@ -262,7 +264,7 @@ pub const ALWAYS_BACK: u64 = 10_u64.pow(f64::DIGITS);
 #[inline]
 #[must_use]
 pub fn short_mantissa(value: f64, decimals: u8) -> Option<i64> {
-    let power = *POWERS.get(usize::from(decimals))?;
+    let power = *EXACT_POWERS.get(usize::from(decimals))?;
     let scaled = value * power;
     #[allow(clippy::cast_possible_truncation)] // a guess, which the division proves
     let mantissa = (scaled + 0.5_f64.copysign(scaled)) as i64;
