@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from benches import drain, drain_mssql, drain_mysql, drain_sqlite
-from longshore.sources.odbc import POSTGRESQL_SETTINGS as ODBC_SETTINGS
+from longshore.odbc.drivers import SETTINGS as ODBC_SETTINGS
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ def _arrow_odbc(query: str, url: str) -> Any:
     import pyarrow as pa
 
     # The driver's settings, and texts in UTF-16, as Longshore has them.
-    more = ";".join(f"{name}={value}" for name, value in ODBC_SETTINGS.items())
+    more = ";".join(f"{name}={value}" for name, value in ODBC_SETTINGS["psqlodbc"].items())
     connection = arrow_odbc.connect(f"{url.removeprefix('odbc:')};{more}")
     encoding = arrow_odbc.TextEncoding.UTF16
     reader = connection.read_arrow_batches(query, payload_text_encoding=encoding, max_text_size=512)

@@ -269,12 +269,12 @@ def block(
     values: Any,
     lengths: Any,
     most: int,
-    apart: Sequence[tuple[int, bytes]],
+    long: Callable[[int], bytes],
     place: tuple[str, str, int],
 ) -> Array:
     """Give a column of a block of rows that an ODBC driver has filled, of which each value has room for ``most`` bytes.
 
-    Longer values are those of ``apart``, with their rows. ``place`` is the column, its native type and the rows before.
+    ``long`` gives a longer one by its row. ``place`` is the column, its native type and the rows before.
     """
 
 def csv_lines(of: object, delimiter: str, before: int) -> bytes:

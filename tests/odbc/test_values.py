@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import longshore
-from longshore.odbc import manager
+from longshore.odbc import drivers, manager
 from longshore.sources import odbc
 from tests.quirks import UUID
 from tests.quirks.odbc import in_mariadb, in_postgresql, in_sqlite
@@ -279,7 +279,7 @@ def test_floats_of_four_bytes_in_a_block(request: pytest.FixtureRequest, tmp_pat
 
 
 def test_a_database_without_a_dialect_is_not_written(place: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(odbc, "_DIALECTS", {})
+    monkeypatch.setattr(drivers, "_DATABASES", {})
     with pytest.raises(longshore.NotSupportedError, match="no dialect here"):
         longshore.write_sql(pa.table({"n": [1]}), "boats", place[1])
 
@@ -353,7 +353,8 @@ def test_a_table_by_its_name_in_sql(place: tuple[str, str]) -> None:
 
 def filled(sql_type: int, values: Any, lengths: list[int], whole: bytes = b"", size: int = 10) -> pa.Array:
     """Return the column that a driver's buffers make; ``whole`` is a value that is asked for by itself."""
-    from longshore.odbc.columns import Column, Driver
+    from longshore.odbc.columns import Column
+    from longshore.odbc.drivers import Driver
     from longshore.odbc.manager import Description
 
     class Statement(manager.Statement):
@@ -363,7 +364,8 @@ def filled(sql_type: int, values: Any, lengths: list[int], whole: bytes = b"", s
         def long_value(self, *_: Any) -> bytes:
             return whole
 
-    column = Column(1, Description("d", sql_type, "native", size, 0, is_unsigned=False), Driver(True, None))  # noqa: FBT003
+    described = Description("d", sql_type, "native", size, 0, is_unsigned=False)
+    column = Column(1, described, Driver(has_long_values=True))
     column.statement, column.lengths = Statement(), np.array(lengths, "i8")
     column.values = np.zeros(len(lengths), column.dtype)
     for row, value in enumerate(values):

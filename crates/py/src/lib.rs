@@ -2,6 +2,7 @@
 
 mod asyncpg;
 mod blocks;
+mod buffer;
 mod catalogue;
 mod columns;
 mod cursor;

@@ -4,12 +4,11 @@ use std::sync::Arc;
 
 use arrow_array::types::{ArrowTimestampType, TimestampMicrosecondType, TimestampNanosecondType};
 use arrow_array::{Array as _, ArrayRef, BinaryArray, Date32Array, PrimitiveArray, StringArray};
-use arrow_buffer::{Buffer, OffsetBuffer, ScalarBuffer};
+use arrow_buffer::{ArrowNativeType, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::TimeUnit;
 use longshore_core::memory::try_reserve;
 
 use crate::calendar::{civil_from_days, days_from_civil};
-use crate::primitive::Validity;
 use crate::{Fault, per_second};
 
 const CAST: &str = "cast the column to text in the query";
@@ -18,127 +17,132 @@ const WIDEST: usize = 3;
 /// A second's.
 const NANOSECONDS: i64 = 1_000_000_000;
 
-/// A value of a row.
-pub enum Value<'a, U> {
-    /// NULL.
-    Null,
-    /// The units in its room.
-    Here(&'a [U]),
-    /// The bytes of a value that its room is too small for.
-    Apart(&'a [u8]),
+/// A unit of a value: a byte, or one of UTF-16.
+pub trait Unit: Copy {
+    /// The units of the bytes of a row's value, which are in the machine's order.
+    ///
+    /// # Errors
+    ///
+    /// Bytes that end within a unit.
+    fn of(bytes: &[u8], row: usize) -> Result<Vec<Self>, Fault>;
 }
 
-/// Texts in UTF-16, whose bytes are in the machine's order.
-///
-/// # Errors
-///
-/// A text with half a character.
-pub fn wide_texts<'a>(
-    rows: impl ExactSizeIterator<Item = Result<Value<'a, u16>, Fault>>,
-) -> Result<ArrayRef, Fault> {
-    let mut texts = Joined::new(rows.len())?;
-    for (row, value) in rows.enumerate() {
-        let is_whole = match value? {
-            Value::Null => None,
-            Value::Here(units) => Some(texts.push_wide(units.iter().copied())?),
-            Value::Apart(bytes) => {
-                let (units, rest) = bytes.as_chunks::<2>();
-                Some(texts.push_wide(units.iter().map(|unit| u16::from_ne_bytes(*unit)))? && rest.is_empty())
-            }
-        };
-        if is_whole == Some(false) {
-            let message = "the driver's UTF-16 has half a character, which UTF-8 has not";
-            return Err(Fault::data(row, message).with_hint(CAST));
-        }
-        texts.end(row, is_whole.is_some())?;
+impl Unit for u8 {
+    fn of(bytes: &[u8], _row: usize) -> Result<Vec<Self>, Fault> {
+        Ok(bytes.to_vec())
     }
-    texts.texts()
 }
 
-/// Texts in UTF-8.
-///
-/// # Errors
-///
-/// A text that is not UTF-8.
-pub fn texts<'a>(
-    rows: impl ExactSizeIterator<Item = Result<Value<'a, u8>, Fault>>,
-) -> Result<ArrayRef, Fault> {
-    joined(rows)?.texts()
-}
-
-/// Bytes.
-///
-/// # Errors
-///
-/// Values of more than two gigabytes together.
-pub fn bytes<'a>(
-    rows: impl ExactSizeIterator<Item = Result<Value<'a, u8>, Fault>>,
-) -> Result<ArrayRef, Fault> {
-    Ok(Arc::new(joined(rows)?.binary()))
-}
-
-fn joined<'a>(rows: impl ExactSizeIterator<Item = Result<Value<'a, u8>, Fault>>) -> Result<Joined, Fault> {
-    let mut all = Joined::new(rows.len())?;
-    for (row, value) in rows.enumerate() {
-        let bytes = match value? {
-            Value::Null => None,
-            Value::Here(bytes) | Value::Apart(bytes) => Some(bytes),
-        };
-        try_reserve(&mut all.bytes, bytes.map_or(0, <[u8]>::len))?;
-        all.bytes.extend_from_slice(bytes.unwrap_or_default());
-        all.end(row, bytes.is_some())?;
+impl Unit for u16 {
+    fn of(bytes: &[u8], row: usize) -> Result<Vec<Self>, Fault> {
+        let (units, rest) = bytes.as_chunks::<2>();
+        let units = units.iter().map(|unit| Self::from_ne_bytes(*unit)).collect();
+        if rest.is_empty() { Ok(units) } else { Err(halved(row)) }
     }
-    Ok(all)
 }
 
-/// Values one after another.
-struct Joined {
-    bytes: Vec<u8>,
+/// Values one after another, out of their rooms.
+pub struct Joined<U> {
+    units: Vec<U>,
     offsets: Vec<i32>,
-    validity: Validity,
 }
 
-impl Joined {
-    fn new(rows: usize) -> Result<Self, Fault> {
+impl<U: Unit> Joined<U> {
+    /// No value, and room for so many.
+    ///
+    /// # Errors
+    ///
+    /// No memory for them.
+    pub fn new(rows: usize) -> Result<Self, Fault> {
         let mut offsets = Vec::new();
         try_reserve(&mut offsets, rows + 1)?;
         offsets.push(0);
-        Ok(Self { bytes: Vec::new(), offsets, validity: Validity::default() })
+        Ok(Self { units: Vec::new(), offsets })
     }
 
-    /// Whether the units are characters.
-    fn push_wide(&mut self, units: impl ExactSizeIterator<Item = u16> + Clone) -> Result<bool, Fault> {
-        if units.clone().fold(0, |all, unit| all | unit) < 0x80 {
-            try_reserve(&mut self.bytes, units.len())?;
-            // Nothing is cut: each is ASCII.
-            self.bytes.extend(units.map(|unit| unit.to_le_bytes()[0]));
-            return Ok(true);
-        }
-        try_reserve(&mut self.bytes, WIDEST * units.len())?;
-        for character in char::decode_utf16(units) {
-            let Ok(character) = character else { return Ok(false) };
-            self.bytes.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
-        }
-        Ok(true)
+    /// Adds the value of the next row, which for NULL is empty.
+    ///
+    /// # Errors
+    ///
+    /// Values of more than two gigabytes together, or no memory for them.
+    #[inline]
+    pub fn push(&mut self, units: impl ExactSizeIterator<Item = U>) -> Result<(), Fault> {
+        try_reserve(&mut self.units, units.len())?;
+        self.units.extend(units);
+        self.end()
     }
 
-    fn end(&mut self, row: usize, is_valid: bool) -> Result<(), Fault> {
-        self.validity.push(is_valid);
-        let Ok(end) = i32::try_from(self.bytes.len()) else {
+    #[inline]
+    fn end(&mut self) -> Result<(), Fault> {
+        let end = i32::try_from(self.units.len()).map_err(|_| {
             let message = "the values of one batch have more than two gigabytes";
-            return Err(Fault::data(row, message).with_hint("give a smaller batch_size="));
-        };
+            Fault::data(self.offsets.len() - 1, message).with_hint("give a smaller batch_size=")
+        })?;
         self.offsets.push(end);
         Ok(())
     }
 
-    fn binary(mut self) -> BinaryArray {
+    fn values(&self) -> impl ExactSizeIterator<Item = &[U]> {
+        self.offsets.windows(2).map(|ends| &self.units[ends[0].as_usize()..ends[1].as_usize()])
+    }
+}
+
+impl Joined<u16> {
+    /// Texts in UTF-16.
+    ///
+    /// # Errors
+    ///
+    /// A text with half a character.
+    pub fn texts(self, nulls: Option<NullBuffer>) -> Result<ArrayRef, Fault> {
+        let mut texts = Joined::<u8>::new(self.offsets.len())?;
+        if is_ascii(&self.units) {
+            texts.push(ascii(&self.units))?;
+            return Joined { offsets: self.offsets, ..texts }.texts(nulls);
+        }
+        for (row, units) in self.values().enumerate() {
+            if is_ascii(units) {
+                texts.push(ascii(units))?;
+                continue;
+            }
+            try_reserve(&mut texts.units, WIDEST * units.len())?;
+            for character in char::decode_utf16(units.iter().copied()) {
+                let character = character.map_err(|_| halved(row))?;
+                texts.units.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
+            }
+            texts.end()?;
+        }
+        texts.texts(nulls)
+    }
+}
+
+fn is_ascii(units: &[u16]) -> bool {
+    units.iter().fold(0, |all, unit| all | unit) < 0x80
+}
+
+/// The characters of units of which each is ASCII.
+fn ascii(units: &[u16]) -> impl ExactSizeIterator<Item = u8> {
+    units.iter().map(|unit| unit.to_le_bytes()[0])
+}
+
+fn halved(row: usize) -> Fault {
+    Fault::data(row, "the driver's UTF-16 has half a character, which UTF-8 has not").with_hint(CAST)
+}
+
+impl Joined<u8> {
+    /// Bytes.
+    #[must_use]
+    pub fn bytes(self, nulls: Option<NullBuffer>) -> BinaryArray {
         let offsets = OffsetBuffer::new(ScalarBuffer::from(self.offsets));
-        BinaryArray::new(offsets, Buffer::from_vec(self.bytes), self.validity.finish())
+        BinaryArray::new(offsets, Buffer::from_vec(self.units), nulls)
     }
 
-    fn texts(self) -> Result<ArrayRef, Fault> {
-        let bytes = self.binary();
+    /// Texts in UTF-8.
+    ///
+    /// # Errors
+    ///
+    /// A text that is not UTF-8.
+    pub fn texts(self, nulls: Option<NullBuffer>) -> Result<ArrayRef, Fault> {
+        let bytes = self.bytes(nulls);
         if let Ok(texts) = StringArray::try_from_binary(bytes.clone()) {
             return Ok(Arc::new(texts));
         }
@@ -153,9 +157,9 @@ impl Joined {
 /// # Errors
 ///
 /// A date that is none.
-pub fn dates(rows: impl ExactSizeIterator<Item = Option<[u16; 3]>>) -> Result<ArrayRef, Fault> {
-    let day = |(row, parts): (usize, Option<_>)| parts.map(|parts| days(row, parts)).transpose();
-    Ok(Arc::new(rows.enumerate().map(day).collect::<Result<Date32Array, _>>()?))
+pub fn dates(rows: &[[u16; 3]], nulls: Option<NullBuffer>) -> Result<ArrayRef, Fault> {
+    let values = parsed(rows, nulls.as_ref(), |row, parts| days(row, *parts))?;
+    Ok(Arc::new(Date32Array::new(values, nulls)))
 }
 
 /// Timestamps of a date, hours, minutes and seconds, and the halves of a number of nanoseconds, as the machine has them.
@@ -163,24 +167,34 @@ pub fn dates(rows: impl ExactSizeIterator<Item = Option<[u16; 3]>>) -> Result<Ar
 /// # Errors
 ///
 /// A timestamp that is none, or that has digits, or a year, which the unit does not.
-pub fn timestamps(
-    rows: impl ExactSizeIterator<Item = Option<[u16; 8]>>,
-    unit: TimeUnit,
-) -> Result<ArrayRef, Fault> {
+pub fn timestamps(rows: &[[u16; 8]], unit: TimeUnit, nulls: Option<NullBuffer>) -> Result<ArrayRef, Fault> {
     match unit {
-        TimeUnit::Nanosecond => points::<TimestampNanosecondType>(rows),
-        _ => points::<TimestampMicrosecondType>(rows),
+        TimeUnit::Nanosecond => points::<TimestampNanosecondType>(rows, nulls),
+        _ => points::<TimestampMicrosecondType>(rows, nulls),
     }
 }
 
-fn points<T: ArrowTimestampType>(
-    rows: impl ExactSizeIterator<Item = Option<[u16; 8]>>,
-) -> Result<ArrayRef, Fault> {
-    let point = |(row, parts): (usize, Option<_>)| {
-        let refused = |message| Fault::data(row, message).with_hint(CAST);
-        parts.map(|parts| days_and_time::<T>(row, parts)?.map_err(refused)).transpose()
-    };
-    Ok(Arc::new(rows.enumerate().map(point).collect::<Result<PrimitiveArray<T>, _>>()?))
+fn points<T: ArrowTimestampType>(rows: &[[u16; 8]], nulls: Option<NullBuffer>) -> Result<ArrayRef, Fault> {
+    let values = parsed(rows, nulls.as_ref(), |row, parts| {
+        days_and_time::<T>(row, *parts)?.map_err(|message| Fault::data(row, message).with_hint(CAST))
+    })?;
+    Ok(Arc::new(PrimitiveArray::<T>::new(values, nulls)))
+}
+
+/// The values of the rows that are not NULL, next to zeros.
+#[inline]
+fn parsed<P, T: ArrowNativeType>(
+    rows: &[P],
+    nulls: Option<&NullBuffer>,
+    parse: impl Fn(usize, &P) -> Result<T, Fault>,
+) -> Result<ScalarBuffer<T>, Fault> {
+    let mut values = Vec::new();
+    try_reserve(&mut values, rows.len())?;
+    for (row, parts) in rows.iter().enumerate() {
+        let is_null = nulls.is_some_and(|nulls| nulls.is_null(row));
+        values.push(if is_null { T::default() } else { parse(row, parts)? });
+    }
+    Ok(values.into())
 }
 
 /// The count of the unit since 1970, or why there is none.
@@ -232,25 +246,28 @@ mod tests {
     #[test]
     fn texts_of_both_widths_and_what_is_not_a_text() {
         let wide: Vec<u16> = "a€𝄞".encode_utf16().collect();
-        let bytes: Vec<u8> = wide.iter().flat_map(|unit| unit.to_ne_bytes()).collect();
-        let read = |values: Vec<Value<'_, u16>>| wide_texts(values.into_iter().map(Ok));
-        let found = read(vec![
-            Value::Here(&wide),
-            Value::Null,
-            Value::Here(&[]),
-            Value::Apart(&bytes),
-            Value::Here(&wide[..1]),
-        ]);
-        assert_eq!(texts_of(&found.unwrap()), [Some("a€𝄞"), None, Some(""), Some("a€𝄞"), Some("a")]);
+        let read = |values: &[&[u16]], nulls| joined(values).texts(nulls);
+        let nulls = NullBuffer::from(vec![true, false, true, true]);
+        let found = read(&[&wide, &[], &[], &wide[..1]], Some(nulls));
+        assert_eq!(texts_of(&found.unwrap()), [Some("a€𝄞"), None, Some(""), Some("a")]);
+        assert_eq!(texts_of(&read(&[&wide[..1], &[]], None).unwrap()), [Some("a"), Some("")]);
         // Two halves of a character in two texts are not one; nor is an odd number of bytes a text.
-        assert_eq!(read(vec![Value::Here(&wide[..3]), Value::Here(&wide[3..])]).unwrap_err().row(), 0);
-        assert_eq!(read(vec![Value::Null, Value::Apart(b"a\0b")]).unwrap_err().row(), 1);
+        assert_eq!(read(&[&wide[..3], &wide[3..]], None).unwrap_err().row(), 0);
+        assert_eq!(u16::of(b"a\0b", 1).unwrap_err().row(), 1);
+        assert_eq!(u16::of(&u16::to_ne_bytes(7), 1).unwrap(), [7]);
 
-        let read = |values: Vec<Value<'_, u8>>| texts(values.into_iter().map(Ok));
-        let found = read(vec![Value::Here("ä".as_bytes()), Value::Apart(b"b"), Value::Null]);
-        assert_eq!(texts_of(&found.unwrap()), [Some("ä"), Some("b"), None]);
+        let read = |values: &[&[u8]]| joined(values).texts(None);
+        assert_eq!(texts_of(&read(&["ä".as_bytes(), b"b"]).unwrap()), [Some("ä"), Some("b")]);
         let halves = ["a".as_bytes(), &"ä".as_bytes()[..1], &"ä".as_bytes()[1..]];
-        assert_eq!(read(halves.map(Value::Here).into()).unwrap_err().row(), 1);
+        assert_eq!(read(&halves).unwrap_err().row(), 1);
+    }
+
+    fn joined<U: Unit>(values: &[&[U]]) -> Joined<U> {
+        let mut all = Joined::new(values.len()).unwrap();
+        for units in values {
+            all.push(units.iter().copied()).unwrap();
+        }
+        all
     }
 
     fn texts_of(array: &ArrayRef) -> Vec<Option<&str>> {
@@ -264,7 +281,10 @@ mod tests {
             let half = |at: usize| u16::from_ne_bytes([bytes[at], bytes[at + 1]]);
             [year, 2, 28, 23, 59, 59, half(0), half(2)]
         };
-        let read = |parts: [u16; 8], unit| timestamps([None, Some(parts)].into_iter(), unit);
+        let read = |parts: [u16; 8], unit| {
+            // What is in the room of a NULL is not looked at.
+            timestamps(&[[0; 8], parts], unit, Some(NullBuffer::from(vec![false, true])))
+        };
         let micros = read(parts(1970, 999_999_000), TimeUnit::Microsecond).unwrap();
         assert_eq!(micros.as_primitive::<TimestampMicrosecondType>().value(1), 59 * 86_400_000_000 - 1);
         let nanos = read(parts(1970, 999_999_999), TimeUnit::Nanosecond).unwrap();

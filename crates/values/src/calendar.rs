@@ -16,6 +16,7 @@ pub const DAY: i64 = 86_400 * SECOND;
 ///
 /// Counts in years that start in March, so that the leap day is the year's last, and eras of 400 years.
 #[must_use]
+#[inline]
 pub fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let era = year.div_euclid(400);

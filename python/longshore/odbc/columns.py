@@ -2,8 +2,8 @@
 
 import datetime as dt
 import time
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Literal, NamedTuple, NoReturn
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +11,10 @@ import pyarrow.compute as pc
 
 from longshore import _core, errors
 from longshore.odbc import manager
-from longshore.odbc.manager import C_BINARY, C_CHAR, C_WCHAR, NO_TOTAL, NULL_DATA, Description, Statement
+from longshore.odbc.manager import C_BINARY, C_CHAR, C_WCHAR, NULL_DATA, Description, Statement
+
+if TYPE_CHECKING:
+    from longshore.odbc.drivers import Driver
 
 #: The bytes of the buffers that rows are fetched into, and of a text's or a binary's own at first.
 BUDGET = 8 << 20
@@ -61,41 +64,10 @@ Make = Callable[[Any, Any], pa.Array]
 Kind = Literal["wide", "text", "bytes", "date", "us", "ns"]
 
 
-class Driver(NamedTuple):
-    """The ways in which drivers differ."""
-
-    #: Whether it hands over a value of a fetched block by itself.
-    has_long_values: bool
-    #: The caller's limit.
-    max_text_size: int | None
-    #: Types of this name are timestamps of UTC; those of these sizes are decimals without a declared scale.
-    zoned: frozenset[str] = frozenset()
-    undeclared: frozenset[int] = frozenset()
-    #: Whether a column has values of any type, of which its own C type would make others.
-    has_loose_types: bool = False
-    #: Whether it rounds floats to 15 digits, and the caller has not said that this may be.
-    rounds_floats: bool = False
-    #: Whether it calls an error of the server's whose state is that of a warning a success.
-    hides_failures: bool = False
-    #: Whether it hands over texts as their bytes in UTF-8: of UTF-16, it cuts what follows a zero.
-    has_utf8: bool = False
-    #: Whether it takes a text as a parameter with a zero in it, and does not cut it there.
-    keeps_zeros: bool = False
-    #: Whether it fetches a whole result at once, which it frees on a cancel.
-    fetches_whole: bool = False
-    #: Whether it takes statements in UTF-8: of UTF-16, it cuts characters beyond 16 bits.
-    takes_utf8: bool = False
-    #: Types that are read as texts, of which their own C type would lose something.
-    texts: frozenset[str] = frozenset()
-    #: Whether it fills dates that it cannot read with today's, and the timestamp that it makes of infinity.
-    has_wrong_dates: bool = False
-    infinity: int | None = None
-
-
 class Column:
     """A column: its buffer, and its Arrow array of each fetch."""
 
-    def __init__(self, number: int, description: Description, driver: Driver) -> None:
+    def __init__(self, number: int, description: Description, driver: "Driver") -> None:
         """Decide."""
         self.number, self.description, self.driver = number, description, driver
         self.width = 0
@@ -213,20 +185,16 @@ class Column:
     def _booleans(self, values: Any, lengths: Any) -> pa.Array:
         return self._built(np.packbits(values != 0, bitorder="little"), lengths)
 
-    def _block(self, kind: Kind, values: Any, lengths: Any, most: int = 0, apart: Sequence[Any] = ()) -> pa.Array:
+    def _block(self, kind: Kind, values: Any, lengths: Any, most: int = 0) -> pa.Array:
         """Have the core make the array."""
         place = (self.description.name, self.description.native, self.before)
-        return pa.array(_core.block(kind, values, lengths, most, apart, place))
+        return pa.array(_core.block(kind, values, lengths, most, self._long, place))
 
     def _texts(self, values: Any, lengths: Any) -> pa.Array:
         kind: Kind = "wide" if self.c_type == C_WCHAR else "bytes" if self.field.type == pa.binary() else "text"
         # The driver ends a text with a zero.
         most = (self.width - (self.c_type != C_BINARY)) * values.dtype.itemsize
-        apart = []
-        if lengths.max(initial=0) > most or lengths.min(initial=0) == NO_TOTAL:
-            beyond = np.flatnonzero((lengths > most) | (lengths == NO_TOTAL)).tolist()
-            apart = [(row, self._long(row)) for row in beyond]
-        return self._block(kind, values, lengths, most, apart)
+        return self._block(kind, values, lengths, most)
 
     def _dates(self, values: Any, lengths: Any) -> pa.Array:
         if self.driver.has_wrong_dates:
@@ -307,7 +275,7 @@ def _is(text: pa.Scalar, kind: pa.DataType) -> bool:
 class Rows:
     """The rows of a statement that has run, as an Arrow stream."""
 
-    def __init__(self, statement: Statement, driver: Driver, rows: int) -> None:
+    def __init__(self, statement: Statement, driver: "Driver", rows: int) -> None:
         """Bind buffers for as many rows as fit the budget, and at most ``rows``."""
         self.columns = [Column(number, each, driver) for number, each in enumerate(statement.columns(), 1)]
         self.native = [column.description.native for column in self.columns]
@@ -336,6 +304,13 @@ class Rows:
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Fetch all rows."""
+        try:
+            yield from self._batches()
+        finally:
+            # What the driver has open on the server for them goes at once.
+            self._statement.free()
+
+    def _batches(self) -> Iterator[pa.RecordBatch]:
         status, fetched = self._bind()
         before = 0
         while self._statement.fetch():

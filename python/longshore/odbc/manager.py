@@ -8,14 +8,17 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from ctypes import POINTER, addressof, byref, c_char, c_int, c_short, c_size_t, c_ssize_t, c_ushort, c_void_p
 from functools import cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from longshore import errors
+
+if TYPE_CHECKING:
+    from longshore.odbc.drivers import Driver
 
 #: Numbers of ODBC's headers, by their names there.
 ENV, DBC, STMT = 1, 2, 3
 SUCCESS, SUCCESS_WITH_INFO, NEED_DATA, NO_DATA = 0, 1, 99, 100
-NULL_DATA, NO_TOTAL, NTS = -1, -4, -3
+NULL_DATA, NO_TOTAL = -1, -4
 ATTR_ODBC_VERSION, ATTR_AUTOCOMMIT = 200, 102
 ATTR_PARAM_STATUS, ATTR_PARAMS_PROCESSED = 20, 21
 ATTR_PARAMSET_SIZE, ATTR_ROW_STATUS, ATTR_ROWS_FETCHED, ATTR_ROW_ARRAY_SIZE = 22, 25, 26, 27
@@ -148,6 +151,7 @@ class Connection(Handle):
         """Connect by a connection string."""
         self._environment = Environment(None)
         self._environment.set(ATTR_ODBC_VERSION, 3)
+        self.address = text
         super().__init__(self._environment)
         types = (c_void_p, c_void_p, *_TEXT, c_void_p, c_short, c_void_p, c_ushort)
         given, length = wide(text)
@@ -177,9 +181,21 @@ class Connection(Handle):
         types = (c_void_p, c_ushort, *_TEXT, POINTER(c_short))
         self.check(function("SQLGetInfoW", *types)(self.value, what, into, len(into), byref(length)))
 
-    def end(self, how: int) -> None:
-        """Commit or roll back."""
+    def begin(self) -> None:
+        """Begin a transaction."""
+        self.set(ATTR_AUTOCOMMIT, 0)
+
+    def commit(self) -> None:
+        """Commit it."""
+        self._finish(COMMIT)
+
+    def rollback(self) -> None:
+        """Roll it back."""
+        self._finish(ROLLBACK)
+
+    def _finish(self, how: int) -> None:
         self.check(function("SQLEndTran", c_short, c_void_p, c_short)(DBC, self.value, how))
+        self.set(ATTR_AUTOCOMMIT, 1)
 
 
 class Statement(Handle):
@@ -188,19 +204,11 @@ class Statement(Handle):
     kind = STMT
     #: Whether it was cancelled, which a driver heeds only while it waits.
     is_cancelled = False
-    #: Whether the driver calls a statement that the server has refused a success with a warning.
-    hides_failures = False
-    #: Whether the driver takes a text as a parameter with a zero in it, and does not cut it there.
-    keeps_zeros = False
-    #: Whether the driver takes statements in UTF-8, as others take them in UTF-16.
-    takes_utf8 = False
-    #: Whether the driver has the whole result once the statement has run, and frees it when it is told to cancel, even
-    #: while another thread fetches: it is told so only while it runs a statement.
-    fetches_whole = False
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, driver: "Driver") -> None:
         """Allocate it."""
         super().__init__(connection)
+        self.driver = driver
         self._is_running = False
         #: Buffers that the driver writes to or reads from for as long as the statement lives.
         self.buffers: list[Any] = []
@@ -209,7 +217,7 @@ class Statement(Handle):
         """Have the driver look at a statement."""
         self._say("SQLPrepare", text)
 
-    def execute(self, text: str | None = None) -> None:
+    def run(self, text: str | None = None) -> None:
         """Run a statement, or the one that is prepared."""
         self._look()
         if text is None:
@@ -217,7 +225,7 @@ class Statement(Handle):
                 code = self.check(function("SQLExecute", c_void_p)(self.value))
         else:
             code = self._say("SQLExecDirect", text)
-        if code == SUCCESS_WITH_INFO and self.hides_failures:
+        if code == SUCCESS_WITH_INFO and self.driver.hides_failures:
             for state, said in self.diagnostics():
                 if state == GENERAL_WARNING:
                     raise OdbcError(said, state)
@@ -231,7 +239,7 @@ class Statement(Handle):
         self.buffers += [status, done]
         self.set(ATTR_PARAM_STATUS, addressof(status))
         self.set(ATTR_PARAMS_PROCESSED, addressof(done))
-        self.execute()
+        self.run()
         if done.value != sets or PARAM_ERROR in status or PARAM_UNUSED in status:
             raise OdbcError(f"the driver ran the statement with {done.value} of {sets} sets of parameters", None)
         counts = [self.changed]
@@ -241,8 +249,8 @@ class Statement(Handle):
         return -1 if min(counts) < 0 else sum(counts)
 
     def _say(self, name: str, text: str) -> int:
-        given, length = (text.encode(), len(text.encode())) if self.takes_utf8 else wide(text)
-        name = name if self.takes_utf8 else f"{name}W"
+        given, length = (text.encode(), len(text.encode())) if self.driver.takes_utf8 else wide(text)
+        name = name if self.driver.takes_utf8 else f"{name}W"
         with self._running():
             return self.check(function(name, c_void_p, c_void_p, c_int)(self.value, given, length))
 
@@ -256,14 +264,14 @@ class Statement(Handle):
             # A cancel that is under way ends first: it may have freed the result.
             with self._lock:
                 self._is_running = False
-        if self.fetches_whole:
+        if self.driver.fetches_whole:
             self._look()
 
     def cancel(self) -> None:
         """Stop what runs, from any thread."""
         self.is_cancelled = True
         with self._lock:
-            if self.value and (self._is_running or not self.fetches_whole):
+            if self.value and (self._is_running or not self.driver.fetches_whole):
                 function("SQLCancel", c_void_p)(self.value)
 
     def _look(self) -> None:

@@ -58,7 +58,7 @@ def bind(statement: Statement, batch: pa.RecordBatch, *, is_utc: bool) -> None:
         valid = pc.is_valid(array).to_numpy(zero_copy_only=False)
         is_text = not is_utc and pa.types.is_timestamp(array.type) and array.type.tz is not None
         _refuse_years(name, array)
-        if not statement.keeps_zeros:
+        if not statement.driver.keeps_zeros:
             _refuse_zeros(name, array)
         bound = _bound(name, pc.strftime(array, "%Y-%m-%d %H:%M:%S+00:00") if is_text else array)
         values = np.ascontiguousarray(bound.values)

@@ -22,6 +22,7 @@ def streamed(session: DriverSession, schema: pa.Schema, batches: Iterable[pa.Rec
                 yield from batches
         except Error as error:
             session.error = error
+            session.clean_up()
             raise
 
     return pa.RecordBatchReader.from_batches(schema, rows())

@@ -10,28 +10,15 @@ from longshore import errors
 from longshore.sources.arrow import ingested, streamed
 from longshore.sources.clickhouse_http import Address, Answer, Connection, ServerError
 from longshore.sources.clickhouse_loading import UPSERT, ClickHouseLoader
-from longshore.sources.clickhouse_values import bound, column_type, declared, parted, quoted, staged
+from longshore.sources.clickhouse_values import bound, column_type, declared, parted, quoted, staged, typed
 from longshore.sources.dialects import CLICKHOUSE
+from longshore.sources.loading import TableLoader
 from longshore.sources.session import NOTHING, DriverSession, Result, hidden
 
-#: The settings that have each value arrive as it was, a NULL stay a NULL, and a query end with who asked for it.
-_SETTINGS = {
-    "output_format_arrow_string_as_string": "1",
-    "output_format_arrow_fixed_string_as_fixed_byte_array": "1",
-    "output_format_arrow_variant_as_string": "1",
-    "output_format_arrow_date_as_uint16": "0",
-    "input_format_null_as_default": "0",
-    "insert_null_as_default": "0",
-    "date_time_overflow_behavior": "throw",
-    "cancel_http_readonly_queries_on_client_close": "1",
-}
-_KNOWN = "SELECT name FROM system.settings WHERE name IN ({})"
 _BLANK = r"(?:\s|--[^\n]*+(?:\n|$)|/\*(?:[^*]|\*(?!/))*+\*/)*+"
 _QUERY = re.compile(rf"(?:{_BLANK}\()*{_BLANK}(?:SELECT|WITH|FROM)\b", re.IGNORECASE)
 _READING = re.compile(rf"{_BLANK}(?:SHOW|DESCRIBE|DESC|EXPLAIN|EXISTS|SET|USE|KILL)\b", re.IGNORECASE)
 _WRITING = re.compile(rf"{_BLANK}INSERT\b", re.IGNORECASE)
-_LABELS = re.compile(r"Enum(?:8|16)\(((?:'(?:[^'\\]|\\.)*' = -?\d+(?:, )?)+)\)")
-_LABEL = re.compile(r"'((?:[^'\\]|\\.)*)'")
 _SYNTAX = 62
 _TRANSACTIONS = "longshore.connect(..., autocommit=True) runs each statement by itself"
 #: The server's numbers of errors, by the exception that they are.
@@ -63,23 +50,16 @@ class Session(DriverSession):
     not_prepared = "ClickHouse does not tell their types"
     failure = ServerError
     dialect = CLICKHOUSE
+    loader = ClickHouseLoader
     places = None
     #: Whether a write is under way, whose statements are undone by its loader.
     is_loading = False
 
     def __init__(self, address: Address) -> None:
-        """Connect, and see which settings the server knows."""
+        """Connect."""
         self.settings = {"password": address.password, **address.settings}
-        super().__init__(Connection(address))
-        names = ", ".join(f"'{name}'" for name in _SETTINGS)
-        try:
-            with self.translating():
-                known = {name for (name,) in Cursor(self.connection.run(_KNOWN.format(names))).fetchall()}
-        except BaseException:
-            self.connection.close()
-            raise
-        own = {name: value for name, value in _SETTINGS.items() if name in known}
-        self.connection.settings = own | dict(address.settings)
+        with self.translating():
+            super().__init__(Connection.opened(address))
 
     def translated(self, error: Any) -> errors.Error:
         """Give Longshore's exception for the server's number."""
@@ -97,10 +77,12 @@ class Session(DriverSession):
     def _statements(self, script: str) -> list[str]:
         return [each for each in parted(script) if not NOTHING.fullmatch(each)]
 
-    def _run(self, statement: str, params: Any) -> "Cursor":
-        answer = self.connection.run(statement, params, streams=_QUERY.match(statement) is not None)
-        cursor = self.cursor = Cursor(answer, counts=_WRITING.match(statement) is not None)
-        return cursor
+    def _run(self, statement: str, params: Any) -> Answer:
+        answer: Answer = self.connection.run(statement, params, streams=_QUERY.match(statement) is not None)
+        if not _WRITING.match(statement):
+            answer.rowcount = -1
+        self.cursor = answer
+        return answer
 
     def _result(self, statement: str, params: Any, _rows: int) -> Result | None:
         native, unknown = [], None
@@ -120,20 +102,11 @@ class Session(DriverSession):
     def _native(self, statement: str, params: Any) -> list[str]:
         """Give the types of a query's columns."""
         text = f"DESCRIBE (\n{statement.rstrip().rstrip(';')}\n)"
-        return [kind for _, kind, *_ in Cursor(self.connection.run(text, params)).fetchall()]
+        return [kind for _, kind, *_ in self.connection.run(text, params).fetchall()]
 
     def _result_of(self, rows: pa.RecordBatchReader, native: Sequence[str]) -> Result:
-        fields = (
-            [
-                field.with_metadata({**(field.metadata or {}), b"CLICKHOUSE:type": kind.encode()})
-                for field, kind in zip(rows.schema, native, strict=True)
-            ]
-            if native
-            else list(rows.schema)
-        )
-        schema = pa.schema(fields)
+        schema, labels = typed(rows.schema, native)
         batches = (pa.RecordBatch.from_arrays(batch.columns, schema=schema) for batch in rows)
-        labels = [_LABEL.findall(found) for kind in native for found in _LABELS.findall(kind)]
         return streamed(self, schema, batches), [], labels
 
     def _schema(self, statement: str, params: Any) -> Result | None:
@@ -143,7 +116,7 @@ class Session(DriverSession):
         answer = self.connection.run(f"SELECT * FROM (\n{statement.rstrip().rstrip(';')}\n) LIMIT 0", params)
         return None if answer.rows is None else self._result_of(answer.rows, native)
 
-    def _count(self, cursor: "Cursor") -> int:
+    def _count(self, cursor: Answer) -> int:
         return sum(batch.num_rows for batch in cursor.rows or ())
 
     def _begin(self) -> None:
@@ -170,22 +143,15 @@ class Session(DriverSession):
                 writer.write_table(rows)
             self.connection.run(f"INSERT INTO {name} FORMAT ArrowStream", data=sink.getvalue().to_pybytes())
 
-    def _another(self) -> Connection:
-        connection = Connection(self.connection.address)
-        connection.settings = self.connection.settings
-        return connection
-
-    def cancel(self) -> None:
-        """Stop what runs."""
-        if (connection := self.connection) is not None:
-            connection.cancel()
+    def _another(self) -> Any:
+        return self.connection.another()
 
     def _check_transaction(self) -> None:
         if self.transaction != "none":
             message = "ClickHouse has no transactions: what is written cannot be rolled back"
             raise errors.NotSupportedError(message, hint=_TRANSACTIONS)
 
-    def load(self, **load: Any) -> ClickHouseLoader:
+    def load(self, **load: Any) -> TableLoader:
         """Begin to write."""
         self._check_transaction()
         if not self.connection.address.has_session:
@@ -194,21 +160,4 @@ class Session(DriverSession):
         if load["if_exists"] == "upsert":
             raise errors.NotSupportedError("ClickHouse has no statement for an upsert", hint=UPSERT)
         self.is_loading = True
-        return ClickHouseLoader(self, CLICKHOUSE, **load)
-
-
-class Cursor:
-    """A statement's result, with PEP 249's names."""
-
-    def __init__(self, answer: Answer, *, counts: bool = False) -> None:
-        """Keep the answer; ``counts`` for a statement that says how many rows it has written."""
-        self.rows = answer.rows
-        self.description = None if answer.rows is None else answer.rows.schema.names
-        self.rowcount = answer.written if counts else -1
-
-    def fetchall(self) -> list[tuple[Any, ...]]:
-        """Give all rows as objects."""
-        table = self.rows.read_all() if self.rows is not None else pa.table({})
-        # By a setting of the caller's, texts come as bytes.
-        texts = (column.cast(pa.string()) if pa.types.is_binary(column.type) else column for column in table.columns)
-        return list(zip(*(column.to_pylist() for column in texts), strict=True))
+        return super().load(**load)

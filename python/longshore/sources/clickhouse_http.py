@@ -9,7 +9,8 @@ import time
 import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import Any
 from urllib.parse import unquote, urlencode
 
 import pyarrow as pa
@@ -29,6 +30,18 @@ _DRAINED = 1 << 26
 _KILL_SECONDS = 2.0
 #: The server's number for a session that another statement is in, and how long one that was left may take to end.
 _IN_USE, _END_SECONDS = 373, 2.0
+#: The settings that have each value arrive as it was, a NULL stay a NULL, and a query end with who asked for it.
+_SETTINGS = {
+    "output_format_arrow_string_as_string": "1",
+    "output_format_arrow_fixed_string_as_fixed_byte_array": "1",
+    "output_format_arrow_variant_as_string": "1",
+    "output_format_arrow_date_as_uint16": "0",
+    "input_format_null_as_default": "0",
+    "insert_null_as_default": "0",
+    "date_time_overflow_behavior": "throw",
+    "cancel_http_readonly_queries_on_client_close": "1",
+}
+_KNOWN = "SELECT name FROM system.settings WHERE name IN ({})"
 _FORM = "write clickhouse://user:password@host:port/database; other settings are ClickHouse's own"
 
 
@@ -72,11 +85,26 @@ class Address:
         return tcp(*self.place, timeout)
 
 
-class Answer(NamedTuple):
-    """A statement's result: its rows, or how many the statement has written."""
+@dataclass
+class Answer:
+    """A statement's result, with PEP 249's names: its rows, and how many the statement has written."""
 
     rows: pa.RecordBatchReader | None
-    written: int
+    rowcount: int
+
+    @property
+    def description(self) -> list[str] | None:
+        """The names of the columns; None where there are no rows."""
+        return None if self.rows is None else self.rows.schema.names
+
+    def fetchall(self) -> list[tuple[Any, ...]]:
+        """Give all rows as objects."""
+        found: list[tuple[Any, ...]] = []
+        for batch in self.rows or ():
+            # By a setting of the caller's, texts come as bytes.
+            texts = (each.cast(pa.string()) if pa.types.is_binary(each.type) else each for each in batch.columns)
+            found += zip(*(column.to_pylist() for column in texts), strict=True)
+        return found
 
 
 class Running:
@@ -113,16 +141,32 @@ class Running:
 class Connection:
     """A connection, and the server's session that temporary tables and settings live in."""
 
-    def __init__(self, address: Address) -> None:
-        """Open it, and see which settings the server knows."""
-        self.address = address
+    def __init__(self, address: Address, settings: Mapping[str, str] = MappingProxyType({})) -> None:
+        """Keep where the server is, and what each statement is told."""
+        self.address, self.settings = address, settings
         self._http: http.client.HTTPConnection | None = None
         self._running: Running | None = None
         self._response: http.client.HTTPResponse | None = None
         self._session = f"longshore-{uuid.uuid4()}" if address.has_session else None
         self._is_known = False
         self.interruption = Interruption()
-        self.settings: dict[str, str] = {}
+
+    @classmethod
+    def opened(cls, address: Address) -> "Connection":
+        """Open one, whose statements are told those of our settings that the server knows."""
+        connection = cls(address)
+        try:
+            names = ", ".join(f"'{name}'" for name in _SETTINGS)
+            known = {name for (name,) in connection.run(_KNOWN.format(names)).fetchall()}
+        except BaseException:
+            connection.close()
+            raise
+        connection.settings = {name: value for name, value in _SETTINGS.items() if name in known} | {**address.settings}
+        return connection
+
+    def another(self) -> "Connection":
+        """Give one more to the same server."""
+        return Connection(self.address, self.settings)
 
     def run(
         self,

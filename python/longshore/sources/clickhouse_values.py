@@ -22,6 +22,8 @@ _TOKEN = re.compile(
     r"|(?<![\w$]):(?P<name>[A-Za-z_]\w*)|(?<![\w$])\$(?P<place>\d+)"
 )
 _ESCAPES = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r", "\0": "\\0", "\b": "\\b", "\f": "\\f"}
+_LABELS = re.compile(r"Enum(?:8|16)\(((?:'(?:[^'\\]|\\.)*' = -?\d+(?:, )?)+)\)")
+_LABEL = re.compile(r"'((?:[^'\\]|\\.)*)'")
 #: Integers' types by the bits of the largest value, and whether it has a sign.
 _INTEGERS = ((64, "Int64"), (128, "Int128"), (256, "Int256"))
 NAIVE = "a timestamp without a time zone has no type in ClickHouse"
@@ -39,6 +41,14 @@ _SIMPLE = {
     **dict.fromkeys((pa.null(), pa.string(), pa.large_string(), pa.binary(), pa.large_binary()), "String"),
 }
 _DIGITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
+
+
+def typed(schema: pa.Schema, native: Sequence[str]) -> tuple[pa.Schema, list[list[str]]]:
+    """Give a result's schema with its columns' own types, where they are known, and the labels of each ENUM."""
+    kinds = zip(schema, native, strict=True) if native else ()
+    fields = [field.with_metadata({**(field.metadata or {}), b"CLICKHOUSE:type": kind}) for field, kind in kinds]
+    labels = [_LABEL.findall(found) for kind in native for found in _LABELS.findall(kind)]
+    return pa.schema(fields or schema), labels
 
 
 def bound(query: str, params: Any) -> tuple[str, dict[str, str]]:

@@ -67,9 +67,6 @@ class Session(DriverSession):
         """Have the connection export what Arrow has, as it is."""
         return connection.execute(_LOSSLESS.format("true"))
 
-    def _begin(self) -> None:
-        self.connection.begin()
-
     def _prepared(self, query: str, params: Any) -> tuple[Any, Any]:
         values = engine_params(params)
         return only(self.connection.extract_statements(with_dollars(query, values))), values

@@ -98,10 +98,6 @@ class Session(ClientSession):
     def _copy(self, statement: str, rows: bytes) -> None:
         self.opened().copy_expert(statement, io.BytesIO(rows))
 
-    def cancel(self) -> None:
-        """Stop what runs."""
-        self.connection.cancel()
-
 
 #: Gives a session over a connection of the caller's, which stays open.
 adopt = Session

@@ -129,6 +129,7 @@ class DriverSession:
     transaction: Literal["none", "open", "failed"] = "none"
     #: How tables are written; where there is none, they are not, for this reason.
     dialect: Dialect | None = None
+    loader: type[TableLoader] = TableLoader
     not_written = "the driver's database is only read"
     #: The base of the driver's exceptions, whose classes have PEP 249's names.
     failure: ClassVar[type[Exception] | tuple[type[Exception], ...]]
@@ -145,15 +146,16 @@ class DriverSession:
         """Run a query, which gives at most so many ``rows`` in a batch; None for a statement without a result."""
         raise NotImplementedError
 
-    def _begin(self) -> None:
-        """Begin a transaction."""
-        raise NotImplementedError
+    # What a source may do otherwise.
 
     def cancel(self) -> None:
         """Stop what runs, from any thread."""
-        raise NotImplementedError
+        if (connection := self.connection) is not None:
+            connection.cancel()
 
-    # What a source may do otherwise.
+    def _begin(self) -> None:
+        """Begin a transaction."""
+        self.connection.begin()
 
     def _prepared(self, query: str, params: Any) -> tuple[Any, Any]:
         """Give a statement and its parameters as the driver takes them; what fails here has not run."""
@@ -193,6 +195,13 @@ class DriverSession:
 
     def _has_rows(self, cursor: Any) -> bool:
         return bool(cursor.description)
+
+    def _is_undone(self, error: errors.Error | None) -> bool:  # noqa: ARG002
+        """Whether the statement that has failed so is undone alone, and its transaction goes on."""
+        return self.undoes_what_fails
+
+    def clean_up(self) -> None:
+        """End what the driver leaves open of a statement that has failed, or whose rows have."""
 
     def _stage(self, name: str, frame: object) -> None:
         """Make an object that hands an Arrow stream over a table of this name, which only the session sees."""
@@ -242,8 +251,10 @@ class DriverSession:
         try:
             with self.translating():
                 yield
-        except errors.Error:
+        except errors.Error as error:
+            self.error = error
             self.fail()
+            self.clean_up()
             raise
 
     def run(self, query: str, params: Any, rows: int) -> Result | int | None:
@@ -346,10 +357,10 @@ class DriverSession:
         return rows
 
     def fail(self) -> errors.Error | None:
-        """Note that a statement has failed: most transactions can only be undone then. Gives the error of its rows."""
-        if self.transaction == "open" and not self.undoes_what_fails:
-            self.transaction = "failed"
+        """Note that a statement has failed: most transactions can only be undone then. Gives the error kept."""
         error, self.error = self.error, None
+        if self.transaction == "open" and not self._is_undone(error):
+            self.transaction = "failed"
         return error
 
     def begin(self) -> None:
@@ -400,10 +411,11 @@ class DriverSession:
 
     def reset(self) -> None:
         """Make it like new for another read."""
-        self._close_cursor()
-        before, self.connection = self.connection, self._another()
-        if before is not self.connection:
-            before.close()
+        with self.translating():
+            self._close_cursor()
+            before, self.connection = self.connection, self._another()
+            if before is not self.connection:
+                before.close()
         self.transaction = "none"
 
     def close(self) -> None:
@@ -434,4 +446,4 @@ class DriverSession:
         """Begin to write."""
         if self.dialect is None:
             raise errors.NotSupportedError(self.not_written)
-        return TableLoader(self, self.dialect, **load)
+        return self.loader(self, self.dialect, **load)

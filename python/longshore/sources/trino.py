@@ -135,11 +135,6 @@ class Session(DriverSession):
         self.is_loading = True
         return TrinoLoader(self, TRINO, **load)
 
-    def cancel(self) -> None:
-        """Stop what runs."""
-        if (connection := self.connection) is not None:
-            connection.cancel()
-
 
 class Cursor:
     """A statement's result, with PEP 249's names."""
