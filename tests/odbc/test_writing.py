@@ -15,7 +15,7 @@ import pytest
 
 import longshore
 from longshore.odbc.manager import Statement
-from tests.contract.test_dbapi import MIXED
+from tests.contract.test_executemany import MIXED
 from tests.quirks import mysql, postgresql
 from tests.quirks.odbc import in_mariadb, in_postgresql, in_sqlite, through
 

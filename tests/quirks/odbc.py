@@ -101,6 +101,7 @@ _NOT_RUN = frozenset(
         "test_cancel",
         "test_copies_that_fail",
         "test_dbapi",
+        "test_executemany",
         "test_forks",
         "test_http_network",
         "test_interruption",

@@ -83,7 +83,8 @@ _CANNOT = {
 
 #: The quirks that do not depend on what is served.
 _SAME = frozenset(
-    {"test_arguments", "test_copies", "test_dbapi", "test_dbapi_compliance", "test_forks", "test_frames_into_tables"}
+    {"test_arguments", "test_copies", "test_dbapi", "test_dbapi_compliance", "test_executemany"}
+    | {"test_forks", "test_frames_into_tables"}
     | {"test_interruption", "test_network", "test_secrets", "test_sessions", "test_streams"}
     | {"test_stream_memory"}
     | {"test_tasks", "test_verbs", "test_warnings"}

@@ -57,6 +57,7 @@ QUIRKS = Quirks(
             "test_parameters",
             "test_dbapi",
             "test_dbapi_compliance",
+            "test_executemany",
             "test_forks",
             "test_metadata",
         }

@@ -267,12 +267,6 @@ def test_secrets(engine: sa.Engine) -> None:
     assert "anchor" not in f"{caught.value}{caught.value.orig!r}{refused!r}"
 
 
-def test_secrets_of_sqlite() -> None:
-    with pytest.raises(sa.exc.ArgumentError, match="no user and no host") as caught:
-        sa.create_engine("sqlite+longshore://me:anchor@/a.db")
-    assert "anchor" not in str(caught.value)
-
-
 @pytest.mark.parametrize("engine", ["postgresql"], indirect=True)
 def test_types_of_postgresql(engine: sa.Engine) -> None:
     of = postgresql
@@ -434,18 +428,6 @@ def test_options(engine: sa.Engine) -> None:
             connection.scalar(query, execution_options={"longshore_options": {"numeric_man": "null"}})
 
 
-def test_options_of_sqlite() -> None:
-    # Next to those that the dialect itself needs.
-    for options in ({"memory_limit": None}, longshore.Options(memory_limit=None)):
-        engine = sa.create_engine("sqlite+longshore://", execution_options={"longshore_options": options})
-        with engine.connect() as connection:
-            connection.exec_driver_sql("CREATE TABLE days (day date)")
-            connection.execute(sa.text("INSERT INTO days VALUES ('2024-02-29')"))
-            days = sa.table("days", sa.column("day", sa.Date))
-            assert connection.scalar(sa.select(days.c.day)) == dt.date(2024, 2, 29)
-        engine.dispose()
-
-
 @pytest.mark.parametrize("engine", ["postgresql", "mariadb", "mysql"], indirect=True)
 def test_two_phases(engine: sa.Engine, session: orm.Session) -> None:
     session.close()
@@ -548,32 +530,6 @@ def test_foreign_keys_of_sqlite(tmp_path: Path) -> None:
         session.add(Ship(**VALUES, harbour_id=1))
         with pytest.raises(sa.exc.IntegrityError, match="FOREIGN KEY"):
             session.flush()
-    engine.dispose()
-
-
-def test_relative_path_of_sqlite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "other").mkdir()
-    monkeypatch.chdir(tmp_path)
-    engine = sa.create_engine("sqlite+longshore:///new.db", poolclass=sa.NullPool)
-    with engine.begin() as connection:
-        connection.exec_driver_sql("CREATE TABLE t (a int)")
-    monkeypatch.chdir(tmp_path / "other")
-    with engine.connect() as connection:
-        assert sa.inspect(connection).get_table_names() == ["t"]
-    assert not Path("new.db").exists()
-
-
-def test_begin_by_hand_of_sqlite(tmp_path: Path) -> None:
-    engine = sa.create_engine(f"sqlite+longshore:///{tmp_path}/new.db?timeout=0.1")
-
-    @sa.event.listens_for(engine, "begin")
-    def begin(connection: sa.Connection) -> None:
-        connection.exec_driver_sql("BEGIN IMMEDIATE")
-
-    with engine.begin() as connection:
-        connection.exec_driver_sql("CREATE TABLE t (a int)")
-        with engine.connect() as other, pytest.raises(sa.exc.OperationalError, match="locked"):
-            other.exec_driver_sql("SELECT 1")
     engine.dispose()
 
 
