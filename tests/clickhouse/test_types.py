@@ -3,6 +3,7 @@
 import datetime as dt
 from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
 import pyarrow as pa
 import pytest
@@ -39,6 +40,14 @@ CASES: dict[str, tuple[pa.DataType, Any]] = {
     "INTERVAL 3 QUARTER": (pa.month_day_nano_interval(), pa.MonthDayNano([9, 0, 0])),
     "INTERVAL -2 WEEK": (pa.month_day_nano_interval(), pa.MonthDayNano([0, -14, 0])),
     "INTERVAL 5 HOUR": (pa.month_day_nano_interval(), pa.MonthDayNano([0, 0, 18_000_000_000_000])),
+    "true": (pa.bool_(), True),
+    "toInt8(-128)": (pa.int8(), -128),
+    "toFloat32(0.5)": (pa.float32(), 0.5),
+    "toDate('2149-06-06')": (pa.date32(), dt.date(2149, 6, 6)),
+    "toUUID('12345678-1234-5678-1234-567812345678')": (
+        getattr(pa, "uuid", lambda: pa.binary(16))(),
+        UUID("12345678-1234-5678-1234-567812345678"),
+    ),
     "1::Variant(String, UInt8)": (pa.string(), "1"),
     "'{\"a\": [1, null]}'::JSON": (getattr(pa, "json_", pa.string)(), '{"a":[1,null]}'),
 }
@@ -93,6 +102,20 @@ def test_what_arrow_cannot_hold_is_told_with_its_row(place: str, cell: str, hint
     # The remedies of the hints.
     remedy = "hex(v)" if hint == "hex" else "toString(v)"
     assert len(read(f"SELECT {remedy} AS v FROM ({query})", place)["v"][7].as_py()) > 1
+
+
+@pytest.mark.parametrize("cell", ["sumState(toUInt64(7))", "[sumState(toUInt64(7))]"])
+def test_the_state_of_an_aggregate_is_refused(place: str, cell: str) -> None:
+    # The server's Arrow has its address in memory.
+    for ask in (read, longshore.schema):
+        with pytest.raises(longshore.NotSupportedError, match="no states of aggregates") as caught:
+            ask(f"SELECT 1 AS n, {cell} AS v", place)
+        assert (caught.value.column, "finalizeAggregation" in (caught.value.hint or "")) == ("v", True)
+    # The remedies of the hint, and types that are called alike.
+    found = read("SELECT finalizeAggregation(v) AS f, hex(v) AS h FROM (SELECT sumState(toUInt64(7)) AS v)", place)
+    assert found.to_pylist() == [{"f": 7, "h": "0700000000000000"}]
+    found = read("SELECT sumSimpleState(7) AS s, 'AggregateFunction('::Enum8('AggregateFunction(' = 1) AS e", place)
+    assert found.to_pylist() == [{"s": 7, "e": "AggregateFunction("}]
 
 
 def test_strings_as_bytes_by_a_setting(place: str) -> None:

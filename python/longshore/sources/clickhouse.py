@@ -10,7 +10,7 @@ from longshore import errors
 from longshore.sources.arrow import ingested, streamed
 from longshore.sources.clickhouse_http import Address, Answer, Connection, ServerError
 from longshore.sources.clickhouse_loading import UPSERT, ClickHouseLoader
-from longshore.sources.clickhouse_values import bound, column_type, declared, parted, quoted, staged, typed
+from longshore.sources.clickhouse_values import bound, column_type, declared, parted, quoted, readable, staged, typed
 from longshore.sources.dialects import CLICKHOUSE
 from longshore.sources.loading import TableLoader
 from longshore.sources.session import NOTHING, DriverSession, Result, hidden
@@ -102,7 +102,7 @@ class Session(DriverSession):
     def _native(self, statement: str, params: Any) -> list[str]:
         """Give the types of a query's columns."""
         text = f"DESCRIBE (\n{statement.rstrip().rstrip(';')}\n)"
-        return [kind for _, kind, *_ in self.connection.run(text, params).fetchall()]
+        return [readable(name, kind) for name, kind, *_ in self.connection.run(text, params).fetchall()]
 
     def _result_of(self, rows: pa.RecordBatchReader, native: Sequence[str]) -> Result:
         schema, labels = typed(rows.schema, native)

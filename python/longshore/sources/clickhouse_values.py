@@ -24,6 +24,9 @@ _TOKEN = re.compile(
 _ESCAPES = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r", "\0": "\\0", "\b": "\\b", "\f": "\\f"}
 _LABELS = re.compile(r"Enum(?:8|16)\(((?:'(?:[^'\\]|\\.)*' = -?\d+(?:, )?)+)\)")
 _LABEL = re.compile(r"'((?:[^'\\]|\\.)*)'")
+_QUOTED = re.compile(r"(['`])(?:(?!\1)[^\\]|\\.)*\1")
+_STATE = re.compile(r"(?<!Simple)AggregateFunction\(")
+_FINISHED = "finalizeAggregation(column) in the query is its value, and hex(column) the state"
 #: Integers' types by the bits of the largest value, and whether it has a sign.
 _INTEGERS = ((64, "Int64"), (128, "Int128"), (256, "Int256"))
 NAIVE = "a timestamp without a time zone has no type in ClickHouse"
@@ -41,6 +44,13 @@ _SIMPLE = {
     **dict.fromkeys((pa.null(), pa.string(), pa.large_string(), pa.binary(), pa.large_binary()), "String"),
 }
 _DIGITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
+
+
+def readable(name: str, kind: str) -> str:
+    """Give a column's type; raises ``NotSupportedError`` where the server's Arrow has the addresses of values."""
+    if _STATE.search(_QUOTED.sub("", kind)):
+        raise NotSupportedError("the server's Arrow has no states of aggregates", column=name, hint=_FINISHED)
+    return kind
 
 
 def typed(schema: pa.Schema, native: Sequence[str]) -> tuple[pa.Schema, list[list[str]]]:
