@@ -8,7 +8,7 @@ use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Fields, TimeUnit};
 use longshore_core::memory::{check_available, try_reserve};
 use longshore_core::{EXTENSION, Error, Place, Result};
-use serde_json::Value;
+use serde::de::IgnoredAny;
 
 use crate::calendar::civil_from_days;
 use crate::text::hex;
@@ -290,7 +290,8 @@ fn push_span(value: i64, unit: TimeUnit, to: &mut String) {
 /// JSON as it is, in its digits, spaces and order; a line's end can only be a space between two tokens.
 fn push_document(text: &str, to: &mut String) -> Result<()> {
     check_room(text.len())?;
-    if let Err(error) = serde_json::from_str::<Value>(text) {
+    // Skipped, a document may be of any depth.
+    if let Err(error) = serde_json::from_str::<IgnoredAny>(text) {
         return Err(Error::data(format!("it is not JSON: {error}")).with_hint(AS_TEXT));
     }
     to.extend(text.chars().map(|letter| if matches!(letter, '\r' | '\n') { ' ' } else { letter }));
@@ -354,6 +355,23 @@ mod tests {
             StructArray::from(vec![(member, Arc::new(StringArray::from(vec!["\u{1}", "b"])) as ArrayRef)]);
         let keys = DictionaryArray::<Int32Type>::new(vec![1, 0].into(), Arc::new(rows));
         assert_eq!(lines(keys), "\"{\"\"x\"\":\"\"b\"\"}\"\n\"{\"\"x\"\":\"\"\\u0001\"\"}\"\n");
+    }
+
+    #[test]
+    fn documents_of_any_depth_and_number_go_as_they_are() {
+        let json = Field::new("a", DataType::Utf8, true)
+            .with_metadata([(EXTENSION.to_owned(), "arrow.json".to_owned())]);
+        let lines = |text: &str| {
+            let schema = Arc::new(arrow_schema::Schema::new(vec![json.clone()]));
+            let column: ArrayRef = Arc::new(StringArray::from(vec![text]));
+            json_lines(&RecordBatch::try_new(schema, vec![column]).unwrap(), 0)
+        };
+        for text in [format!("{}{}", "[".repeat(5000), "]".repeat(5000)), "[1e400,  1.10]".to_owned()] {
+            assert_eq!(String::from_utf8(lines(&text).unwrap()).unwrap(), format!("{{\"a\":{text}}}\n"));
+        }
+        for text in ["", "[1", "[1] 2", "{\"a\" 1}", "\"\n\""] {
+            assert_eq!(lines(text).unwrap_err().kind(), longshore_core::Kind::Data, "{text}");
+        }
     }
 
     #[test]
