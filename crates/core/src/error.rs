@@ -3,6 +3,10 @@
 use std::error::Error as StdError;
 use std::fmt;
 
+use arrow_schema::Field;
+
+use crate::NATIVE_TYPE;
+
 /// The result of anything that can fail in Longshore.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -59,6 +63,15 @@ pub struct Place {
     pub row: Option<u64>,
     /// The database's own name of the column's type.
     pub native_type: Option<String>,
+}
+
+impl Place {
+    /// The column of `field`, and a row of it.
+    #[must_use]
+    pub fn of(field: &Field, row: Option<u64>) -> Self {
+        let native_type = field.metadata().get(NATIVE_TYPE).filter(|native| !native.is_empty()).cloned();
+        Self { column: Some(field.name().clone()), row, native_type }
+    }
 }
 
 #[derive(Debug)]

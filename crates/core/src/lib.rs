@@ -4,6 +4,7 @@
 //! the words both sides speak, and knows no socket and no Python.
 
 mod agreement;
+mod batch;
 mod catalogue;
 mod chain;
 mod connection;
@@ -34,6 +35,7 @@ mod typename;
 mod warnings;
 mod write;
 
+pub use batch::{batch_of, finalise_columns};
 pub use catalogue::{
     COLUMN, CONSTRAINT, CatalogueQueries, Current, Depth, Metadata, ObjectFilter, PLACE, STATISTIC_NAMES,
     catalogue_batch, catalogue_queries, current, has_table, lacks_table, objects, statistics, table_types,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arrow_schema::DataType;
 
 use crate::memory::Budget;
-use crate::{Meter, Warnings};
+use crate::{Error, Meter, Result, Warnings};
 
 /// How decimals reach the frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -147,6 +147,18 @@ impl Default for ReadOptions {
 }
 
 impl ReadOptions {
+    /// Refuses a type for a column that is not one of `names`.
+    pub fn check_names<'a>(&self, names: impl Iterator<Item = &'a str>) -> Result<()> {
+        if self.schema.is_empty() {
+            return Ok(());
+        }
+        let known: Vec<&str> = names.collect();
+        match self.schema.iter().find(|(name, _)| !known.contains(&name.as_str())) {
+            Some((name, _)) => Err(Error::unknown_column("schema=", name, &known)),
+            None => Ok(()),
+        }
+    }
+
     /// The type that the caller asks for in `column`, if any.
     #[must_use]
     pub fn wanted(&self, column: &str) -> Option<&DataType> {

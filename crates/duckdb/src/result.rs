@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use arrow_array::{
-    Array, ArrayRef, LargeStringArray, RecordBatch, RecordBatchOptions, RecordBatchReader, StringArray,
-    make_array, new_empty_array,
+    Array, ArrayRef, LargeStringArray, RecordBatch, RecordBatchReader, StringArray, make_array,
+    new_empty_array,
 };
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
-use longshore_core::{Batches, Error, NATIVE_TYPE, Place, Result, Session, Unrepresentable, misencoded};
+use longshore_core::{Batches, Error, Place, Result, Session, Unrepresentable, batch_of, misencoded};
 use longshore_values::CellFault;
 
 use crate::clickhouse;
@@ -75,14 +75,12 @@ impl Exact {
             batch.columns().iter().zip(&self.plans).zip(own.fields()).map(|((array, plan), own)| {
                 check(array, own).map_or_else(|| plan.apply(array, self.options), Err).map_err(|fault| {
                     let row = self.rows + fault.row as u64;
-                    fault.into_error(place(&plan.field, row))
+                    fault.into_error(Place::of(&plan.field, Some(row)))
                 })
             });
         let columns = columns.collect::<Result<_>>()?;
-        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
         self.rows += batch.num_rows() as u64;
-        RecordBatch::try_new_with_options(self.schema.clone(), columns, &options)
-            .map_err(|error| unlike(&error))
+        batch_of(&self.schema, columns, batch.num_rows())
     }
 }
 
@@ -131,10 +129,10 @@ impl<R: RecordBatchReader + Send> EngineBatches<R> {
     fn empty(&self) -> Result<RecordBatch> {
         let mut labels = self.labels.iter();
         let columns = self.exact.schema.fields().iter().map(|field| empty(field.data_type(), &mut labels));
-        let columns = columns.collect::<Result<_, _>>().map_err(|error| unlike(&error))?;
-        let options = RecordBatchOptions::new().with_row_count(Some(0));
-        RecordBatch::try_new_with_options(self.exact.schema(), columns, &options)
-            .map_err(|error| unlike(&error))
+        let columns = columns.collect::<Result<_, _>>();
+        let columns =
+            columns.map_err(|error| Error::internal(format!("an empty column cannot be made: {error}")))?;
+        batch_of(&self.exact.schema, columns, 0)
     }
 }
 
@@ -181,13 +179,4 @@ fn empty<'a>(
         children
     };
     Ok(make_array(bare.into_data().into_builder().child_data(children).build()?))
-}
-
-fn place(field: &Field, row: u64) -> Place {
-    let native_type = field.metadata().get(NATIVE_TYPE).cloned();
-    Place { column: Some(field.name().clone()), row: Some(row), native_type }
-}
-
-fn unlike(error: &ArrowError) -> Error {
-    Error::internal(format!("a batch does not fit its schema: {error}"))
 }

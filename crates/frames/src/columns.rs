@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
 use longshore_core::memory::check_available;
-use longshore_core::{Error, NATIVE_TYPE, Place, Result, Warnings};
+use longshore_core::{Error, Place, Result, Warnings};
 use longshore_retype::{by_column, double_batch, double_schema};
 use longshore_values::Fault;
 use pyo3::prelude::*;
@@ -123,7 +123,7 @@ impl Columns {
             if array.data_type() != field.data_type() {
                 let message =
                     format!("a batch holds {} in a column of {}", array.data_type(), field.data_type());
-                return Err(Error::internal(message).at(place(field, None)));
+                return Err(Error::internal(message).at(Place::of(field, None)));
             }
             if !field.is_nullable() && array.null_count() > 0 {
                 let row = array.nulls().map_or(0, |nulls| nulls.iter().take_while(|valid| *valid).count());
@@ -173,10 +173,10 @@ fn names(schema: &Schema, backend: Backend) -> Vec<String> {
 fn slot(field: &Field, choices: Choices) -> Result<Box<dyn Accumulator>> {
     Ok(match Shape::of(field, &choices) {
         Shape::Numbers { nulls, dates } => numbers::accumulator(field.data_type(), nulls, dates)
-            .ok_or_else(|| Error::internal("a shape without an accumulator").at(place(field, None)))?,
+            .ok_or_else(|| Error::internal("a shape without an accumulator").at(Place::of(field, None)))?,
         Shape::Objects { masked, json } => {
             let objects = Objects::new(field, masked, json);
-            Box::new(objects.map_err(|error| error.at(place(field, None)))?)
+            Box::new(objects.map_err(|error| error.at(Place::of(field, None)))?)
         }
         Shape::Dictionary => Box::<Dictionary>::default(),
         Shape::Chunks { wide } => Box::new(Chunks::new(field, wide)),
@@ -188,13 +188,9 @@ fn broken_promise(row: usize) -> Fault {
         .with_hint("read it with dtype_backend=\"numpy_nullable\", and report this as a defect")
 }
 
-fn place(field: &Field, row: Option<u64>) -> Place {
-    Place { column: Some(field.name().clone()), row, native_type: field.metadata().get(NATIVE_TYPE).cloned() }
-}
-
 pub(crate) fn located(fault: Fault, field: &Field, rows: u64) -> Error {
     let row = rows + fault.row() as u64;
-    fault.into_error(place(field, Some(row)))
+    fault.into_error(Place::of(field, Some(row)))
 }
 
 /// The names with `_1`, `_2`, ... added to every repetition. A name that is there already is never taken.

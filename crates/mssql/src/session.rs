@@ -128,12 +128,7 @@ fn may_turn_null(arrow: &DataType, options: &ReadOptions) -> bool {
 }
 
 fn plan(columns: &[Described], text: &str, options: &ReadOptions) -> Result<Vec<ColumnPlan>> {
-    for (name, _) in &options.schema {
-        if !columns.iter().any(|column| column.name == *name) {
-            let known: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
-            return Err(Error::unknown_column("schema=", name, &known));
-        }
-    }
+    options.check_names(columns.iter().map(|column| column.name.as_str()))?;
     // A column of a table whose rows are handed on: another's promise may be wrong.
     let is_plain = columns.iter().any(|column| !column.nullable) && is_plain(text);
     columns.iter().map(|column| ColumnPlan::of(column, is_plain, options)).collect()

@@ -36,12 +36,7 @@ pub(crate) fn plan(
 ) -> Result<Vec<ColumnPlan>> {
     let mut options = options.clone();
     options.protocol = if format == Format::Text { Protocol::Text } else { Protocol::Binary };
-    for (name, _) in &options.schema {
-        if !columns.iter().any(|column| column.name == *name) {
-            let known: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
-            return Err(Error::unknown_column("schema=", name, &known));
-        }
-    }
+    options.check_names(columns.iter().map(|column| column.name.as_str()))?;
     let types: Vec<Type> = columns.iter().map(Type::of).collect();
     let is_plain = types.iter().any(|native| native.not_null) && dialect::is_plain(text);
     let columns = columns.iter().zip(types);

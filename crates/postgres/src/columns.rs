@@ -42,12 +42,7 @@ pub(crate) fn result_columns(
     statement: &str,
     options: &ReadOptions,
 ) -> Result<Vec<ResultColumn>> {
-    for (name, _) in &options.schema {
-        if !columns.iter().any(|column| column.name == *name) {
-            let known: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
-            return Err(Error::unknown_column("schema=", name, &known));
-        }
-    }
+    options.check_names(columns.iter().map(|column| column.name.as_str()))?;
     let has_not_null = columns.iter().any(|column| catalogue.facts(column).not_null);
     let is_plain = has_not_null && is_plain(statement);
     columns.iter().map(|column| result_column(catalogue, column, is_plain, options)).collect()

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Field, FieldRef, Schema};
 use longshore_core::memory::Budget;
 use longshore_core::{
-    Error, Finalised, Finaliser, NATIVE_TYPE, Place, ReadOptions, Result, Session, Transaction, has_deferred,
+    Error, Finalised, Finaliser, NATIVE_TYPE, Place, ReadOptions, Result, Session, Transaction,
+    finalise_columns, has_deferred,
 };
 use longshore_source::rows::{RowWire, Rows, Stop};
 use longshore_values::{Assembly, Span, Spans};
@@ -230,28 +231,8 @@ struct Deferred {
 
 impl Finaliser for Deferred {
     fn finalise(&self, schema: &Schema, batches: Vec<RecordBatch>) -> Result<Finalised> {
-        let rows: Vec<usize> = batches.iter().map(RecordBatch::num_rows).collect();
-        let mut columns: Vec<std::vec::IntoIter<ArrayRef>> = Vec::new();
-        let mut fields: Vec<FieldRef> = Vec::new();
-        let mut arrays: Vec<Vec<ArrayRef>> =
-            self.formats.iter().map(|_| Vec::with_capacity(rows.len())).collect();
-        for batch in batches {
-            arrays.iter_mut().zip(batch.columns()).for_each(|(column, array)| column.push(array.clone()));
-        }
-        for (index, arrays) in arrays.into_iter().enumerate() {
-            let (field, arrays) =
-                finalise(&schema.fields()[index], arrays, self.formats[index], &self.options)?;
-            fields.push(field);
-            columns.push(arrays.into_iter());
-        }
-        let schema = Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()));
-        let batch = |rows: usize| {
-            let options = RecordBatchOptions::new().with_row_count(Some(rows));
-            let arrays = columns.iter_mut().filter_map(Iterator::next).collect();
-            RecordBatch::try_new_with_options(schema.clone(), arrays, &options)
-                .map_err(|error| Error::internal(format!("the finalised columns do not match: {error}")))
-        };
-        let batches = rows.into_iter().map(batch).collect::<Result<Vec<_>>>()?;
-        Ok((schema, batches))
+        finalise_columns(schema, batches, |at, field, arrays| {
+            finalise(field, arrays, self.formats[at], &self.options)
+        })
     }
 }

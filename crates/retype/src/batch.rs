@@ -6,11 +6,11 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{BinaryViewType, Decimal128Type, Decimal256Type, StringViewType};
 use arrow_array::{
     Array, ArrayRef, FixedSizeListArray, GenericListArray, MapArray, OffsetSizeTrait, RecordBatch,
-    RecordBatchOptions, StringArray, StructArray,
+    StringArray, StructArray,
 };
 use arrow_buffer::i256;
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields, SchemaRef};
-use longshore_core::{Error, NATIVE_TYPE, Place};
+use longshore_core::{Place, batch_of};
 use longshore_values::{Fault, Losses, uuid};
 
 use crate::decimals;
@@ -30,14 +30,10 @@ pub fn retyped_batch(
     let columns = by_column(batch.num_rows(), columns, |(array, field): (&ArrayRef, &FieldRef)| {
         retyped(array, field.data_type(), &mut losses(field)).map_err(|fault| {
             let row = before + fault.row() as u64;
-            let native_type = field.metadata().get(NATIVE_TYPE).cloned();
-            fault.into_error(Place { column: Some(field.name().clone()), row: Some(row), native_type })
+            fault.into_error(Place::of(field, Some(row)))
         })
     });
-    let columns = columns.into_iter().collect::<Result<_, _>>()?;
-    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-    RecordBatch::try_new_with_options(schema.clone(), columns, &options)
-        .map_err(|error| Error::internal(format!("a batch does not fit its frame: {error}")))
+    batch_of(schema, columns.into_iter().collect::<Result<_, _>>()?, batch.num_rows())
 }
 
 /// `data_type` with `change` applied to the fields inside it.

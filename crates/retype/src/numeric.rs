@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
-use arrow_schema::{DataType, Field, FieldRef, Schema};
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_schema::{DataType, Field, Schema};
 use longshore_core::{
-    DEFERRED, Decimals, Error, Finalised, Finaliser, NATIVE_TYPE, Place, ReadOptions, Result, has_deferred,
+    DEFERRED, Decimals, Error, Finalised, Finaliser, NATIVE_TYPE, Place, ReadOptions, Result,
+    finalise_columns, has_deferred,
 };
 use longshore_values::decimal::Text;
 
@@ -56,14 +57,12 @@ pub(crate) fn deferred(field: Field) -> Field {
 pub(crate) struct Scales(pub(crate) ReadOptions);
 
 impl Scales {
-    fn field(&self, column: usize, field: &Field, batches: &[RecordBatch]) -> Result<Field> {
+    fn field(&self, field: &Field, arrays: &[ArrayRef]) -> Result<Field> {
         let (mut decimals, mut whole) = (0, 0);
-        for batch in batches {
-            for text in batch.column(column).as_string::<i32>().iter().flatten() {
-                // Faults are found, with their row, by the conversion.
-                let extent = Text::parse(text).map_or((0, 0), |text| text.extent());
-                (decimals, whole) = (decimals.max(extent.0), whole.max(extent.1));
-            }
+        for text in arrays.iter().flat_map(AsArray::as_string::<i32>).flatten() {
+            // Faults are found, with their row, by the conversion.
+            let extent = Text::parse(text).map_or((0, 0), |text| text.extent());
+            (decimals, whole) = (decimals.max(extent.0), whole.max(extent.1));
         }
         let (digits, limit) = (decimals.saturating_add(whole), self.0.decimal_digits);
         let scale = i8::try_from(decimals).ok().filter(|_| digits <= i32::from(limit));
@@ -75,7 +74,7 @@ impl Scales {
                     "its values need {whole} digits before the point and {decimals} after it; {limit} are the limit"
                 );
                 let hint = format!("choose a type with schema={{{:?}: \"string\"}}", field.name());
-                return Err(Error::data(message).with_hint(hint).at(place(field, None)));
+                return Err(Error::data(message).with_hint(hint).at(Place::of(field, None)));
             }
         };
         let mut metadata = field.metadata().clone();
@@ -84,12 +83,9 @@ impl Scales {
     }
 
     fn array(&self, array: &ArrayRef, own: &Field, field: &Field, before: u64) -> Result<ArrayRef> {
-        if array.data_type() == field.data_type() {
-            return Ok(array.clone());
-        }
         let array = cast::exact(array, own, field.data_type(), &self.0).map_err(|fault| {
             let row = before + fault.row as u64;
-            fault.into_error(place(own, Some(row)))
+            fault.into_error(Place::of(own, Some(row)))
         })?;
         self.0.budget.grow(array.get_array_memory_size())?;
         Ok(array)
@@ -98,33 +94,16 @@ impl Scales {
 
 impl Finaliser for Scales {
     fn finalise(&self, schema: &Schema, batches: Vec<RecordBatch>) -> Result<Finalised> {
-        let field = |(at, field): (usize, &FieldRef)| {
-            if has_deferred(field) {
-                self.field(at, field, &batches).map(Arc::new)
-            } else {
-                Ok(field.clone())
+        finalise_columns(schema, batches, |_, own, mut arrays| {
+            if !has_deferred(own) {
+                return Ok((own.clone(), arrays));
             }
-        };
-        let fields: Vec<FieldRef> = schema.fields().iter().enumerate().map(field).collect::<Result<_>>()?;
-        let finalised = Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()));
-        let (mut rows, mut done) = (0, Vec::with_capacity(batches.len()));
-        for batch in batches {
-            let fields = schema.fields().iter().zip(finalised.fields());
-            let columns = batch.columns().iter().zip(fields);
-            let columns = columns.map(|(array, (own, field))| self.array(array, own, field, rows));
-            let columns = columns.collect::<Result<_>>()?;
-            let count = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-            rows += batch.num_rows() as u64;
-            done.push(
-                RecordBatch::try_new_with_options(finalised.clone(), columns, &count).map_err(|error| {
-                    Error::internal(format!("the finalised columns do not match: {error}"))
-                })?,
-            );
-        }
-        Ok((finalised, done))
+            let (field, mut before) = (self.field(own, &arrays)?, 0);
+            for array in &mut arrays {
+                *array = self.array(array, own, &field, before)?;
+                before += array.len() as u64;
+            }
+            Ok((Arc::new(field), arrays))
+        })
     }
-}
-
-fn place(field: &Field, row: Option<u64>) -> Place {
-    Place { column: Some(field.name().clone()), row, native_type: field.metadata().get(NATIVE_TYPE).cloned() }
 }

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use arrow_array::{RecordBatch, RecordBatchOptions};
+use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use longshore_core::memory::rows_size;
 use longshore_core::{
-    Decimals, Error, Finaliser, NATIVE_TYPE, Place, ReadOptions, Result, has_deferred, type_name,
+    Decimals, Error, Finaliser, NATIVE_TYPE, Place, ReadOptions, Result, batch_of, has_deferred, type_name,
 };
 
 use crate::cast;
@@ -52,15 +52,12 @@ impl Policy {
                 return Ok(array.clone());
             }
             cast::exact(array, own, field.data_type(), &self.options).map_err(|fault| {
-                let native_type = own.metadata().get(NATIVE_TYPE).cloned();
                 let row = Some(self.rows + fault.row as u64);
-                fault.into_error(Place { column: Some(field.name().clone()), row, native_type })
+                fault.into_error(Place::of(own, row))
             })
         });
         let columns = columns.collect::<Result<_>>()?;
-        let count = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-        let batch = RecordBatch::try_new_with_options(self.cast.clone(), columns, &count)
-            .map_err(|error| Error::internal(format!("a batch does not fit its schema: {error}")))?;
+        let batch = batch_of(&self.cast, columns, batch.num_rows())?;
         let batch = if self.cast == self.schema {
             batch
         } else {
@@ -78,10 +75,7 @@ impl Policy {
 /// The schema of a result under the caller's types, and with doubles for decimals where those are wanted.
 fn schemas(schema: &Schema, options: &ReadOptions) -> Result<(SchemaRef, SchemaRef)> {
     let wanted: Vec<String> = options.schema.iter().map(|(name, _)| name.clone()).collect();
-    if let Some(name) = wanted.iter().find(|name| schema.field_with_name(name).is_err()) {
-        let names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
-        return Err(Error::unknown_column("schema=", name, &names));
-    }
+    options.check_names(schema.fields().iter().map(|field| field.name().as_str()))?;
     let fields: Vec<Field> =
         schema.fields().iter().map(|field| field_under(field, options)).collect::<Result<_>>()?;
     let under = Arc::new(Schema::new(fields));
@@ -105,13 +99,10 @@ fn field_under(field: &Field, options: &ReadOptions) -> Result<Field> {
         return Ok(field.clone());
     }
     if !cast::can(field.data_type(), wanted) {
-        let native_type = field.metadata().get(NATIVE_TYPE).cloned();
         let message = format!("{} cannot be read as {}", type_name(field.data_type()), type_name(wanted));
-        return Err(Error::not_supported(message).with_hint("cast it in the query").at(Place {
-            column: Some(field.name().clone()),
-            row: None,
-            native_type,
-        }));
+        return Err(Error::not_supported(message)
+            .with_hint("cast it in the query")
+            .at(Place::of(field, None)));
     }
     let mut metadata = field.metadata().clone();
     metadata.retain(|key, _| key == NATIVE_TYPE);

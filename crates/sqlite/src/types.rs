@@ -212,11 +212,7 @@ impl Plan {
 ///
 /// Fails for a `schema=` that names another column, or a type that no value of SQLite becomes.
 pub fn plan(facts: Vec<Facts>, options: &ReadOptions) -> Result<Vec<Plan>> {
-    let is_known = |name: &String| facts.iter().any(|column| column.name == *name);
-    if let Some((name, _)) = options.schema.iter().find(|(name, _)| !is_known(name)) {
-        let known: Vec<&str> = facts.iter().map(|column| column.name.as_str()).collect();
-        return Err(Error::unknown_column("schema=", name, &known));
-    }
+    options.check_names(facts.iter().map(|column| column.name.as_str()))?;
     facts.into_iter().map(|column| one(column, options)).collect()
 }
 

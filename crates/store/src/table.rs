@@ -9,7 +9,7 @@ use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, UInt64Array};
 use arrow_buffer::BooleanBufferBuilder;
 use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
 use arrow_select::filter::filter_record_batch;
-use longshore_core::{Batches, Error, Result, Session};
+use longshore_core::{Batches, Error, Result, Session, batch_of};
 
 use crate::cache::Cache;
 use crate::catalogue::fold;
@@ -297,8 +297,7 @@ impl Scan {
             let first = u64::from(piece.number) << 32;
             columns.push(Arc::new(UInt64Array::from_iter_values(rows.clone().map(|row| first | row as u64))));
         }
-        let options = arrow_array::RecordBatchOptions::new().with_row_count(Some(rows.len()));
-        RecordBatch::try_new_with_options(self.schema.clone(), columns, &options).map_err(internal)
+        batch_of(&self.schema, columns, rows.len())
     }
 
     /// The rows of a piece without those that are deleted, which are many: a copy.

@@ -10,11 +10,11 @@ use arrow_array::types::{
 };
 use arrow_array::{
     Array, ArrayRef, BinaryArray, BinaryViewArray, Float32Array, Float64Array, LargeBinaryArray,
-    LargeStringArray, PrimitiveArray, RecordBatch, RecordBatchOptions, StringArray, StringViewArray,
+    LargeStringArray, PrimitiveArray, RecordBatch, StringArray, StringViewArray,
 };
 use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use arrow_select::take::take;
-use longshore_core::{Error, Place, Result};
+use longshore_core::{Error, Place, Result, batch_of};
 use longshore_store::Table;
 
 /// The columns of rows, each of the type that the table has it in.
@@ -61,9 +61,7 @@ impl Conformed {
             })?);
         }
         self.rows += batch.num_rows() as u64;
-        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-        RecordBatch::try_new_with_options(self.schema.clone(), columns, &options)
-            .map_err(|error| Error::internal(error.to_string()))
+        batch_of(&self.schema, columns, batch.num_rows())
     }
 }
 

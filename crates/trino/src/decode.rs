@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use arrow_array::{RecordBatch, RecordBatchOptions};
+use arrow_array::RecordBatch;
 use arrow_schema::{Schema, SchemaRef};
-use longshore_core::{Error, Kind as ErrorKind, NATIVE_TYPE, Place, Result};
+use longshore_core::{Error, Kind as ErrorKind, NATIVE_TYPE, Place, Result, batch_of};
 use serde::de::{DeserializeSeed, SeqAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -47,9 +47,7 @@ impl Pages {
         let read = Rows(&mut page).deserialize(&mut json).and_then(|()| json.end());
         if let Some((at, fault)) = page.fault {
             let field = self.schema.field(at);
-            let native_type = field.metadata().get(NATIVE_TYPE).cloned();
-            let place =
-                Place { column: Some(field.name().clone()), row: Some(self.rows + page.rows), native_type };
+            let place = Place::of(field, Some(self.rows + page.rows));
             let error = Error::new(ErrorKind::Data, fault.what).at(place);
             return Err(match fault.hint {
                 Some(hint) => error.with_hint(hint.replace("<column>", field.name())),
@@ -62,10 +60,8 @@ impl Pages {
         self.rows += page.rows;
         let rows = usize::try_from(page.rows).unwrap_or(usize::MAX);
         let columns = page.columns.into_iter().map(Column::finish).collect::<Result<Vec<_>, _>>();
-        let options = RecordBatchOptions::new().with_row_count(Some(rows));
-        columns
-            .and_then(|columns| RecordBatch::try_new_with_options(self.schema.clone(), columns, &options))
-            .map_err(|error| Error::internal(format!("a page does not fit its columns: {error}")))
+        let broken = |error| Error::internal(format!("a page does not fit its columns: {error}"));
+        batch_of(&self.schema, columns.map_err(broken)?, rows)
     }
 }
 

@@ -3,10 +3,10 @@
 use std::fmt;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::SchemaRef;
 use longshore_core::memory::Budget;
-use longshore_core::{Error, Kind, Meter, Place, ReadOptions, Result};
+use longshore_core::{Kind, Meter, Place, ReadOptions, Result, batch_of};
 
 use crate::{CellFault, Decoder, Spans};
 
@@ -129,11 +129,8 @@ impl Assembly {
     /// The batch of the rows decoded since the last one.
     pub fn batch(&mut self) -> Result<RecordBatch> {
         let arrays: Vec<ArrayRef> = self.columns.iter_mut().map(|column| column.decoder.finish()).collect();
-        let options = RecordBatchOptions::new().with_row_count(Some(self.pending));
-        self.pending = 0;
         self.yielded = true;
-        RecordBatch::try_new_with_options(self.schema.clone(), arrays, &options)
-            .map_err(|error| Error::internal(format!("the decoded columns do not match: {error}")))
+        batch_of(&self.schema, arrays, std::mem::take(&mut self.pending))
     }
 
     /// The rows at the result's end. An empty result is one empty batch: it brings the enums' labels.

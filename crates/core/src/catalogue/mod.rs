@@ -16,7 +16,7 @@ use arrow_schema::{DataType, Field, Schema};
 use crate::source::Reservation;
 use crate::{
     Connection, Deadline, Error, Failed, Params, Query, ReadOptions, Result, Session, Source, TableName,
-    Transaction, Value,
+    Transaction, Value, batch_of,
 };
 
 pub use statistics::{STATISTIC_NAMES, statistics};
@@ -283,8 +283,7 @@ pub fn catalogue_batch(names: &[&str], rows: &[Vec<Option<String>>]) -> Result<R
     let column = |at: usize| -> ArrayRef {
         Arc::new(rows.iter().map(|row| row[at].as_deref()).collect::<StringArray>())
     };
-    RecordBatch::try_new(Arc::new(Schema::new(fields)), (0..names.len()).map(column).collect())
-        .map_err(|error| Error::internal(error.to_string()))
+    batch_of(&Arc::new(Schema::new(fields)), (0..names.len()).map(column).collect(), rows.len())
 }
 
 /// The text in a column of `row` that always has one.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, ListArray, StructArray};
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields};
-use longshore_core::{DEFERRED, Error, Kind, NATIVE_TYPE, Place, ReadOptions, Result, has_deferred};
+use longshore_core::{DEFERRED, Error, Kind, Place, ReadOptions, Result, has_deferred};
 
 use super::numeric::DeferredNumerics;
 use crate::geometry;
@@ -115,7 +115,6 @@ impl Part<'_> {
     }
 
     pub(crate) fn place(&self, row: Option<u64>) -> Place {
-        let native_type = self.column.metadata().get(NATIVE_TYPE).cloned();
-        Place { column: Some(self.column.name().clone()), row, native_type }
+        Place::of(self.column, row)
     }
 }

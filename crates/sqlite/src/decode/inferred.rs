@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type};
-use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{DataType, FieldRef, Schema, TimeUnit};
-use longshore_core::{DEFERRED, Error, Finalised, Finaliser, Kind, NATIVE_TYPE, Place, ReadOptions, Result};
+use longshore_core::{
+    DEFERRED, Error, Finalised, Finaliser, Kind, Place, ReadOptions, Result, finalise_columns,
+};
 use longshore_values::calendar::Temporal;
 use longshore_values::{CellFault, Losses};
 
@@ -220,30 +222,13 @@ type Decide = fn(&ValueKinds, Class) -> Result<DataType, CellFault>;
 impl InferredTypes {
     /// The batches with the types that `decide` gives their columns.
     fn typed(&self, schema: &Schema, batches: Vec<RecordBatch>, decide: Decide) -> Result<Finalised> {
-        let lengths: Vec<usize> = batches.iter().map(RecordBatch::num_rows).collect();
-        let mut columns: Vec<Vec<ArrayRef>> = vec![Vec::with_capacity(batches.len()); self.classes.len()];
-        for batch in batches {
-            for (arrays, array) in columns.iter_mut().zip(batch.columns()) {
-                arrays.push(array.clone());
-            }
-        }
-        let mut fields = Vec::with_capacity(columns.len());
-        for ((arrays, class), field) in columns.iter_mut().zip(&self.classes).zip(schema.fields()) {
-            fields.push(match class {
-                Some((class, losses)) => finalise(field, arrays, *class, decide, &mut losses.clone())?,
+        finalise_columns(schema, batches, |at, field, mut arrays| {
+            let field = match &self.classes[at] {
+                Some((class, losses)) => finalise(field, &mut arrays, *class, decide, &mut losses.clone())?,
                 None => field.clone(),
-            });
-        }
-        let schema = Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()));
-        let mut columns: Vec<_> = columns.into_iter().map(Vec::into_iter).collect();
-        let batches = lengths.into_iter().map(|rows| {
-            let arrays = columns.iter_mut().filter_map(Iterator::next).collect();
-            let options = RecordBatchOptions::new().with_row_count(Some(rows));
-            RecordBatch::try_new_with_options(schema.clone(), arrays, &options)
-                .map_err(|error| Error::internal(format!("the inferred columns do not match: {error}")))
-        });
-        let batches = batches.collect::<Result<_>>()?;
-        Ok((schema, batches))
+            };
+            Ok((field, arrays))
+        })
     }
 }
 
@@ -272,10 +257,6 @@ fn finalise(
 
 /// The error of a `fault` in a batch that has `before` rows of the result before it.
 pub(crate) fn located(fault: CellFault, field: &FieldRef, before: u64) -> Error {
-    let place = Place {
-        column: Some(field.name().clone()),
-        row: Some(before + fault.row as u64),
-        native_type: field.metadata().get(NATIVE_TYPE).filter(|native| !native.is_empty()).cloned(),
-    };
-    fault.into_error(place)
+    let row = before + fault.row as u64;
+    fault.into_error(Place::of(field, Some(row)))
 }

@@ -8,10 +8,10 @@ pub(crate) mod overrides;
 use std::ffi::c_int;
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{FieldRef, Schema, SchemaRef};
 use longshore_core::memory::Budget;
-use longshore_core::{Batches, Error, Finaliser, Kind, Meter, ReadOptions, Result, Session};
+use longshore_core::{Batches, Error, Finaliser, Kind, Meter, ReadOptions, Result, Session, batch_of};
 use longshore_values::{CellFault, Losses};
 
 use crate::cell::Cell;
@@ -156,9 +156,7 @@ impl Collector {
             Arc::new(field.as_ref().clone().with_data_type(array.data_type().clone()))
         });
         let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
-        let options = RecordBatchOptions::new().with_row_count(Some(rows));
-        RecordBatch::try_new_with_options(schema, arrays, &options)
-            .map_err(|error| Error::internal(format!("the columns do not match: {error}")))
+        batch_of(&schema, arrays, rows)
     }
 
     /// The rows that are left at the result's end. An empty result is one empty batch.
