@@ -12,16 +12,15 @@ use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType, Field, TimeUnit};
 use longshore_core::memory::check_available;
 use longshore_core::{Place, ReadOptions, Result};
+use longshore_values::calendar::DAY;
 use longshore_values::text::uuid;
-use longshore_values::{Cast, CellFault, Form, Losses, Misfit, per_second};
+use longshore_values::{Cast, CellFault, Form, Losses, Misfit, counts, microseconds, stored};
 
 use crate::numeric::is_numeric;
 
 /// Writes the value of a row in the form that a decoder reads.
 type Render<'a> = Box<dyn Fn(usize, &mut Vec<u8>) -> Result<(), Misfit> + 'a>;
 
-const MICROS: i64 = 1_000_000;
-const DAY: i64 = 86_400 * MICROS;
 const CAST: &str = "cast it in the query, or leave schema= out";
 
 /// Whether there is a way from one type to the other.
@@ -213,15 +212,18 @@ fn of_bytes(bytes: &[u8], form: Form, to: &mut Vec<u8>) -> Result<(), Misfit> {
 
 /// Times as texts, or as counts in microseconds.
 fn temporal(array: &ArrayRef, form: Form) -> Option<Render<'_>> {
-    let (counts, unit) = counts(array)?;
     let data_type = array.data_type();
+    let (counts, unit) = match data_type {
+        DataType::Date32 => (stored::<i32>(array).iter().map(|days| i64::from(*days)).collect(), None),
+        _ => counts(array).map(|(counts, unit)| (counts, Some(unit)))?,
+    };
     Some(Box::new(move |row, to| {
-        let count = counts(row);
+        let count = counts[row];
         if form == Form::Text {
             return copied(shown(count, unit, data_type).as_bytes(), to);
         }
-        let micros =
-            in_micros(count, unit).ok_or_else(|| Misfit::fault("the value does not fit microseconds"))?;
+        let micros = unit.map_or_else(|| count.checked_mul(DAY), |unit| microseconds(count, unit));
+        let micros = micros.ok_or_else(|| Misfit::fault("the value does not fit microseconds"))?;
         match form {
             Form::Date if micros % DAY == 0 => {
                 let days =
@@ -234,61 +236,14 @@ fn temporal(array: &ArrayRef, form: Form) -> Option<Render<'_>> {
     }))
 }
 
-/// A unit of time: so many in a second, or a day each.
-#[derive(Clone, Copy)]
-enum Unit {
-    Day,
-    PerSecond(i64),
-}
-
-type Counts<'a> = Box<dyn Fn(usize) -> i64 + 'a>;
-
-fn counts(array: &ArrayRef) -> Option<(Counts<'_>, Unit)> {
-    macro_rules! of {
-        ($kind:ty) => {{
-            let values = array.as_primitive::<$kind>();
-            Box::new(move |row| values.value(row)) as Counts<'_>
-        }};
-    }
-    Some(match array.data_type() {
-        DataType::Date32 => {
-            let values = array.as_primitive::<Date32Type>();
-            (Box::new(move |row| i64::from(values.value(row))), Unit::Day)
-        }
-        DataType::Timestamp(unit, _) => {
-            let counts = match unit {
-                TimeUnit::Second => of!(TimestampSecondType),
-                TimeUnit::Millisecond => of!(TimestampMillisecondType),
-                TimeUnit::Microsecond => of!(TimestampMicrosecondType),
-                TimeUnit::Nanosecond => of!(TimestampNanosecondType),
-            };
-            (counts, Unit::PerSecond(per_second(*unit)))
-        }
-        DataType::Time64(TimeUnit::Microsecond) => (of!(Time64MicrosecondType), Unit::PerSecond(MICROS)),
-        DataType::Time64(_) => (of!(Time64NanosecondType), Unit::PerSecond(1000 * MICROS)),
-        _ => return None,
-    })
-}
-
-fn in_micros(count: i64, unit: Unit) -> Option<i64> {
-    match unit {
-        Unit::Day => count.checked_mul(DAY),
-        Unit::PerSecond(per_second) if per_second <= MICROS => count.checked_mul(MICROS / per_second),
-        Unit::PerSecond(per_second) => {
-            let parts = per_second / MICROS;
-            (count % parts == 0).then_some(count / parts)
-        }
-    }
-}
-
-fn shown(count: i64, unit: Unit, data_type: &DataType) -> String {
+fn shown(count: i64, unit: Option<TimeUnit>, data_type: &DataType) -> String {
     let text = match data_type {
         DataType::Date32 => as_date::<Date32Type>(count).map(|date| date.to_string()),
         DataType::Timestamp(..) => {
             let datetime = match unit {
-                Unit::PerSecond(1) => as_datetime::<TimestampSecondType>(count),
-                Unit::PerSecond(1000) => as_datetime::<TimestampMillisecondType>(count),
-                Unit::PerSecond(MICROS) => as_datetime::<TimestampMicrosecondType>(count),
+                Some(TimeUnit::Second) => as_datetime::<TimestampSecondType>(count),
+                Some(TimeUnit::Millisecond) => as_datetime::<TimestampMillisecondType>(count),
+                Some(TimeUnit::Microsecond) => as_datetime::<TimestampMicrosecondType>(count),
                 _ => as_datetime::<TimestampNanosecondType>(count),
             };
             let zone = if matches!(data_type, DataType::Timestamp(_, Some(_))) { "+00" } else { "" };

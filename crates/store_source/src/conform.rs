@@ -3,19 +3,17 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{
-    ArrowPrimitiveType, ArrowTimestampType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
-    Int64Type, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
-    TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
-};
+use arrow_array::types::{ArrowPrimitiveType, Float32Type, Float64Type, Int64Type};
 use arrow_array::{
-    Array, ArrayRef, BinaryArray, BinaryViewArray, Float32Array, Float64Array, LargeBinaryArray,
-    LargeStringArray, PrimitiveArray, RecordBatch, StringArray, StringViewArray,
+    Array, ArrayRef, BinaryArray, BinaryViewArray, Float32Array, Float64Array, Int64Array, LargeBinaryArray,
+    LargeStringArray, PrimitiveArray, RecordBatch, StringArray, StringViewArray, downcast_integer,
+    make_array,
 };
-use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use arrow_select::take::take;
 use longshore_core::{Error, Place, Result, batch_of};
 use longshore_store::Table;
+use longshore_values::{counts, per_second};
 
 /// The columns of rows, each of the type that the table has it in.
 pub(crate) struct Conformed {
@@ -149,34 +147,18 @@ fn each<T: Copy, P: ArrowPrimitiveType>(
 }
 
 fn integer(column: &ArrayRef, to: &DataType) -> Result<ArrayRef, usize> {
-    fn wide<P: ArrowPrimitiveType<Native: Into<i128>>>(column: &ArrayRef) -> Vec<Option<i128>> {
-        column.as_primitive::<P>().iter().map(|value| value.map(Into::into)).collect()
+    macro_rules! wide {
+        ($kind:ty) => {
+            column.as_primitive::<$kind>().iter().map(|value| value.map(i128::from)).collect()
+        };
     }
-    fn narrow<P: ArrowPrimitiveType<Native: TryFrom<i128>>>(
-        values: Vec<Option<i128>>,
-    ) -> Result<ArrayRef, usize> {
-        Ok(Arc::new(each::<i128, P>(values.into_iter(), |value| P::Native::try_from(value).ok())?))
+    let values: Vec<Option<i128>> = downcast_integer! { column.data_type() => (wide), _ => return Err(0) };
+    macro_rules! narrow {
+        ($kind:ty) => {
+            Arc::new(each::<i128, $kind>(values.into_iter(), |value| value.try_into().ok())?)
+        };
     }
-    let values = match column.data_type() {
-        DataType::Int8 => wide::<Int8Type>(column),
-        DataType::Int16 => wide::<Int16Type>(column),
-        DataType::Int32 => wide::<Int32Type>(column),
-        DataType::Int64 => wide::<Int64Type>(column),
-        DataType::UInt8 => wide::<UInt8Type>(column),
-        DataType::UInt16 => wide::<UInt16Type>(column),
-        DataType::UInt32 => wide::<UInt32Type>(column),
-        _ => wide::<UInt64Type>(column),
-    };
-    match to {
-        DataType::Int8 => narrow::<Int8Type>(values),
-        DataType::Int16 => narrow::<Int16Type>(values),
-        DataType::Int32 => narrow::<Int32Type>(values),
-        DataType::Int64 => narrow::<Int64Type>(values),
-        DataType::UInt8 => narrow::<UInt8Type>(values),
-        DataType::UInt16 => narrow::<UInt16Type>(values),
-        DataType::UInt32 => narrow::<UInt32Type>(values),
-        _ => narrow::<UInt64Type>(values),
-    }
+    Ok(downcast_integer! { to => (narrow), _ => return Err(0) })
 }
 
 fn float(column: &ArrayRef, to: &DataType) -> Result<ArrayRef, usize> {
@@ -193,48 +175,22 @@ fn float(column: &ArrayRef, to: &DataType) -> Result<ArrayRef, usize> {
 }
 
 fn timestamp(column: &ArrayRef, to: &DataType) -> Result<ArrayRef, usize> {
-    let counts: Vec<Option<i128>> = match column.data_type() {
-        DataType::Timestamp(TimeUnit::Second, _) => nanoseconds::<TimestampSecondType>(column),
-        DataType::Timestamp(TimeUnit::Millisecond, _) => nanoseconds::<TimestampMillisecondType>(column),
-        DataType::Timestamp(TimeUnit::Microsecond, _) => nanoseconds::<TimestampMicrosecondType>(column),
-        _ => nanoseconds::<TimestampNanosecondType>(column),
+    let (DataType::Timestamp(unit, _), Some((counts, own))) = (to, counts(column)) else { return Err(0) };
+    let (from, into) = (i128::from(per_second(own)), i128::from(per_second(*unit)));
+    let fit = |count: i64| {
+        let scaled = i128::from(count) * into;
+        i64::try_from(scaled / from).ok().filter(|_| scaled % from == 0)
     };
-    let DataType::Timestamp(unit, zone) = to else { return Err(0) };
-    let zone = zone.clone();
-    match unit {
-        TimeUnit::Second => of_nanoseconds::<TimestampSecondType>(counts, zone),
-        TimeUnit::Millisecond => of_nanoseconds::<TimestampMillisecondType>(counts, zone),
-        TimeUnit::Microsecond => of_nanoseconds::<TimestampMicrosecondType>(counts, zone),
-        TimeUnit::Nanosecond => of_nanoseconds::<TimestampNanosecondType>(counts, zone),
-    }
-}
-
-fn factor(unit: TimeUnit) -> i128 {
-    match unit {
-        TimeUnit::Second => 1_000_000_000,
-        TimeUnit::Millisecond => 1_000_000,
-        TimeUnit::Microsecond => 1_000,
-        TimeUnit::Nanosecond => 1,
-    }
-}
-
-fn nanoseconds<T: ArrowTimestampType>(column: &ArrayRef) -> Vec<Option<i128>> {
-    let values = column.as_primitive::<T>().iter();
-    values.map(|value| value.map(|value| i128::from(value) * factor(T::UNIT))).collect()
-}
-
-fn of_nanoseconds<T: ArrowTimestampType>(
-    counts: Vec<Option<i128>>,
-    zone: Option<Arc<str>>,
-) -> Result<ArrayRef, usize> {
-    let factor = factor(T::UNIT);
-    let fit = |count: i128| i64::try_from(count / factor).ok().filter(|_| count % factor == 0);
-    Ok(Arc::new(each::<i128, T>(counts.into_iter(), fit)?.with_timezone_opt(zone)))
+    let counts = Int64Array::new(counts, column.nulls().cloned());
+    let fitted = each::<i64, Int64Type>(counts.iter(), fit)?.into_data();
+    fitted.into_builder().data_type(to.clone()).build().map(make_array).map_err(|_| 0)
 }
 
 #[cfg(test)]
 mod tests {
-    use arrow_array::{Int64Array, TimestampNanosecondArray, UInt8Array};
+    use arrow_array::types::{TimestampMicrosecondType, UInt8Type};
+    use arrow_array::{TimestampNanosecondArray, UInt8Array};
+    use arrow_schema::TimeUnit;
 
     use super::*;
 

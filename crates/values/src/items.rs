@@ -2,21 +2,18 @@
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    Date32Type, Date64Type, Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type,
-    DurationMicrosecondType, DurationMillisecondType, DurationNanosecondType, DurationSecondType,
-    Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, IntervalDayTimeType,
-    IntervalMonthDayNanoType, IntervalYearMonthType, RunEndIndexType, Time32MillisecondType,
-    Time32SecondType, Time64MicrosecondType, Time64NanosecondType, TimestampMicrosecondType,
-    TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType, UInt8Type, UInt16Type,
-    UInt32Type, UInt64Type,
+    Date32Type, Date64Type, Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type, Float16Type,
+    Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, IntervalDayTimeType,
+    IntervalMonthDayNanoType, IntervalYearMonthType, RunEndIndexType, UInt8Type, UInt16Type, UInt32Type,
+    UInt64Type,
 };
 use arrow_array::{Array, ArrayRef, BooleanArray, StructArray};
-use arrow_buffer::{NullBuffer, i256};
+use arrow_buffer::{NullBuffer, ScalarBuffer, i256};
 use arrow_schema::{DataType, Field, IntervalUnit, TimeUnit};
 use half::f16;
 use longshore_core::{EXTENSION, Error, Result};
 
-use crate::Item;
+use crate::{Item, stored};
 
 /// The values of one array. Dictionaries, run ends and views are gone: what they stand for is left.
 pub struct Items<'a> {
@@ -71,11 +68,11 @@ enum Values<'a> {
     Uuid(&'a arrow_array::FixedSizeBinaryArray),
     Date32(&'a [i32]),
     Date64(&'a [i64]),
-    Time32(&'a [i32], TimeUnit),
-    Time64(&'a [i64], TimeUnit),
-    Timestamp(&'a [i64], TimeUnit),
-    TimestampTz(&'a [i64], TimeUnit),
-    Duration(&'a [i64], TimeUnit),
+    Time32(ScalarBuffer<i32>, TimeUnit),
+    Time64(ScalarBuffer<i64>, TimeUnit),
+    Timestamp(ScalarBuffer<i64>, TimeUnit),
+    TimestampTz(ScalarBuffer<i64>, TimeUnit),
+    Duration(ScalarBuffer<i64>, TimeUnit),
     Months(&'a [i32]),
     DayTime(&'a [arrow_buffer::IntervalDayTime]),
     MonthDayNano(&'a [arrow_buffer::IntervalMonthDayNano]),
@@ -223,15 +220,11 @@ fn values(array: &ArrayRef, is_uuid: bool) -> Result<Values<'_>> {
         DataType::FixedSizeBinary(_) => Values::Fixed(array.as_fixed_size_binary()),
         DataType::Date32 => Values::Date32(of!(Date32Type)),
         DataType::Date64 => Values::Date64(of!(Date64Type)),
-        DataType::Time32(TimeUnit::Second) => Values::Time32(of!(Time32SecondType), TimeUnit::Second),
-        DataType::Time32(unit) => Values::Time32(of!(Time32MillisecondType), *unit),
-        DataType::Time64(TimeUnit::Microsecond) => {
-            Values::Time64(of!(Time64MicrosecondType), TimeUnit::Microsecond)
-        }
-        DataType::Time64(unit) => Values::Time64(of!(Time64NanosecondType), *unit),
-        DataType::Timestamp(unit, None) => Values::Timestamp(timestamps(array, *unit), *unit),
-        DataType::Timestamp(unit, Some(_)) => Values::TimestampTz(timestamps(array, *unit), *unit),
-        DataType::Duration(unit) => Values::Duration(spans(array, *unit), *unit),
+        DataType::Time32(unit) => Values::Time32(stored(array), *unit),
+        DataType::Time64(unit) => Values::Time64(stored(array), *unit),
+        DataType::Timestamp(unit, None) => Values::Timestamp(stored(array), *unit),
+        DataType::Timestamp(unit, Some(_)) => Values::TimestampTz(stored(array), *unit),
+        DataType::Duration(unit) => Values::Duration(stored(array), *unit),
         DataType::Interval(IntervalUnit::YearMonth) => Values::Months(of!(IntervalYearMonthType)),
         DataType::Interval(IntervalUnit::DayTime) => Values::DayTime(of!(IntervalDayTimeType)),
         DataType::Interval(IntervalUnit::MonthDayNano) => Values::MonthDayNano(of!(IntervalMonthDayNanoType)),
@@ -252,24 +245,6 @@ fn values(array: &ArrayRef, is_uuid: bool) -> Result<Values<'_>> {
         }
         other @ DataType::Union(..) => return Err(no_value(other)),
     })
-}
-
-fn timestamps(array: &ArrayRef, unit: TimeUnit) -> &[i64] {
-    match unit {
-        TimeUnit::Second => array.as_primitive::<TimestampSecondType>().values(),
-        TimeUnit::Millisecond => array.as_primitive::<TimestampMillisecondType>().values(),
-        TimeUnit::Microsecond => array.as_primitive::<TimestampMicrosecondType>().values(),
-        TimeUnit::Nanosecond => array.as_primitive::<TimestampNanosecondType>().values(),
-    }
-}
-
-fn spans(array: &ArrayRef, unit: TimeUnit) -> &[i64] {
-    match unit {
-        TimeUnit::Second => array.as_primitive::<DurationSecondType>().values(),
-        TimeUnit::Millisecond => array.as_primitive::<DurationMillisecondType>().values(),
-        TimeUnit::Microsecond => array.as_primitive::<DurationMicrosecondType>().values(),
-        TimeUnit::Nanosecond => array.as_primitive::<DurationNanosecondType>().values(),
-    }
 }
 
 fn dictionary(array: &ArrayRef, is_uuid: bool) -> Result<Values<'_>> {

@@ -9,6 +9,7 @@ mod bytes;
 pub mod calendar;
 mod cast;
 mod cell;
+mod counts;
 pub mod decimal;
 mod decoder;
 mod fault;
@@ -27,6 +28,7 @@ pub use bytes::{Derived, Fixed, Plain, bytes, large_bytes, large_text, strings, 
 pub use calendar::{push_date, push_time, push_timestamp};
 pub use cast::{Cast, Form};
 pub use cell::{Cells, Span, Spans};
+pub use counts::{counts, stored};
 pub use decoder::{CellFault, Decoder, Misfit};
 pub use fault::Fault;
 pub use item::{Item, microseconds, per_second, push_number, push_period, uuid, whole_day};

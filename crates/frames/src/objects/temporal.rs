@@ -9,8 +9,8 @@ use arrow_array::types::{
 use arrow_array::{Array, PrimitiveArray};
 use arrow_buffer::ScalarBuffer;
 use arrow_schema::{DataType, IntervalUnit, TimeUnit};
-use longshore_values::Fault;
 use longshore_values::calendar::{DAY, SECOND, civil_from_days};
+use longshore_values::{Fault, microseconds};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDate, PyDateTime, PyDelta, PyTime, PyType, PyTzInfo};
@@ -22,16 +22,6 @@ use crate::numbers::{no_array_of, primitive};
 /// The hint next to every value that Python's own classes cannot hold.
 const ELSEWHERE: &str = "use return_type=\"arrow\" or dtype_backend=\"pyarrow\", or make text of it: with a CAST in the query, or \
                          with schema={\"<column>\": \"string\"} of read_sql";
-
-/// `value` counts of `unit` in microseconds, if that is exact and fits.
-fn micros(value: i64, unit: TimeUnit) -> Option<i64> {
-    match unit {
-        TimeUnit::Second => value.checked_mul(SECOND),
-        TimeUnit::Millisecond => value.checked_mul(1_000),
-        TimeUnit::Microsecond => Some(value),
-        TimeUnit::Nanosecond => (value % 1_000 == 0).then_some(value / 1_000),
-    }
-}
 
 /// Year, month and day of a count of days since 1970-01-01, for the years 1 to 9999 that Python has.
 fn civil(days: i64) -> Option<(i32, u8, u8)> {
@@ -86,10 +76,10 @@ fn date<T: ArrowPrimitiveType<Native: Into<i64>>>(
 
 /// `datetime.time` objects.
 pub(super) fn times(py: Python<'_>, array: &dyn Array, objects: &mut Vec<Py<PyAny>>) -> Result<(), Fault> {
-    let (unit, count) = counts(array)?;
+    let (counts, unit) = counts(array)?;
     each_row(py, array, objects, |row| {
-        let value = count(row);
-        let Some((hour, minute, second, fraction)) = micros(value, unit).and_then(time_of_day) else {
+        let value = counts[row];
+        let Some((hour, minute, second, fraction)) = microseconds(value, unit).and_then(time_of_day) else {
             return Err(refused(row, value, &format!("{unit} since midnight"), "time"));
         };
         let time = PyTime::new(py, hour, minute, second, fraction, None);
@@ -130,10 +120,10 @@ pub(super) fn timestamps(zone: Option<Arc<str>>) -> Box<dyn Maker> {
             known = Some(zone.map_err(|error| python_fault(0, "unknown time zone", error))?);
         }
         let zone = known.as_ref().unwrap_or(&Zone::Naive);
-        let (unit, count) = counts(array)?;
+        let (counts, unit) = counts(array)?;
         each_row(py, array, objects, |row| {
-            let value = count(row);
-            let made = micros(value, unit).map_or(Ok(None), |micros| datetime(py, micros, zone));
+            let value = counts[row];
+            let made = microseconds(value, unit).map_or(Ok(None), |micros| datetime(py, micros, zone));
             let object = made.map_err(|error| failed(row, error))?;
             object.ok_or_else(|| refused(row, value, &format!("{unit} since 1970-01-01"), "datetime"))
         })
@@ -165,10 +155,10 @@ pub(super) fn durations(
     array: &dyn Array,
     objects: &mut Vec<Py<PyAny>>,
 ) -> Result<(), Fault> {
-    let (unit, count) = counts(array)?;
+    let (counts, unit) = counts(array)?;
     each_row(py, array, objects, |row| {
-        let value = count(row);
-        let Some(micros) = micros(value, unit) else {
+        let value = counts[row];
+        let Some(micros) = microseconds(value, unit) else {
             return Err(refused(row, value, &unit.to_string(), "timedelta"));
         };
         let (days, rest) = (micros.div_euclid(DAY), micros.rem_euclid(DAY));
@@ -222,23 +212,9 @@ fn interval_parts(array: &dyn Array) -> Result<IntervalParts<'_>, Fault> {
     })
 }
 
-type Counts = Box<dyn Fn(usize) -> i64>;
-
-/// The unit of a temporal array, and what gives the count of a row.
-fn counts(array: &dyn Array) -> Result<(TimeUnit, Counts), Fault> {
-    let data = array.to_data();
-    let buffer = || data.buffers()[0].clone();
-    match array.data_type() {
-        DataType::Time32(unit) => {
-            let counts = ScalarBuffer::<i32>::new(buffer(), data.offset(), data.len());
-            Ok((*unit, Box::new(move |row| counts[row].into())))
-        }
-        DataType::Time64(unit) | DataType::Timestamp(unit, _) | DataType::Duration(unit) => {
-            let counts = ScalarBuffer::<i64>::new(buffer(), data.offset(), data.len());
-            Ok((*unit, Box::new(move |row| counts[row])))
-        }
-        _ => Err(no_array_of("times")),
-    }
+/// The counts of a temporal array, and their unit.
+fn counts(array: &dyn Array) -> Result<(ScalarBuffer<i64>, TimeUnit), Fault> {
+    longshore_values::counts(array).ok_or_else(|| no_array_of("times"))
 }
 
 #[cfg(test)]
@@ -266,12 +242,5 @@ mod tests {
     fn a_time_is_within_its_day() {
         assert_eq!(time_of_day(86_399_999_999), Some((23, 59, 59, 999_999)));
         assert_eq!((time_of_day(-1), time_of_day(DAY)), (None, None));
-    }
-
-    #[test]
-    fn no_nanosecond_is_lost() {
-        assert_eq!(micros(1_000, TimeUnit::Nanosecond), Some(1));
-        assert_eq!(micros(1_001, TimeUnit::Nanosecond), None);
-        assert_eq!(micros(i64::MAX, TimeUnit::Second), None);
     }
 }
