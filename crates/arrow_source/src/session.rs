@@ -1,9 +1,9 @@
 //! A driver's session as one of the core's.
 
 use longshore_core::{
-    Batches, CatalogueQueries, Column, Deadline, Done, Failed, Load, Loading, Metadata, NATIVE_TYPE,
-    NOT_PREPARED, NOT_SPLIT, NoRows, OneSession, ParameterSets, Params, Preparing, Query, ReadOptions,
-    Result, Scripting, Session, Sink, Source, Splitting, TableName, Transaction,
+    Batches, CatalogueQueries, Column, Deadline, Done, Failed, Load, Loading, NATIVE_TYPE, NOT_PREPARED,
+    NOT_SPLIT, NoRows, OneSession, ParameterSets, Params, Preparing, Query, ReadOptions, Result, Scripting,
+    Session, Sink, Source, Splitting, TableName, Transaction,
 };
 use longshore_interpreter::{python_params, unlocked};
 use longshore_source::sql::{POSTGRESQL, SQLITE, positional, unlike};
@@ -71,12 +71,6 @@ impl ArrowSession {
         let numbered = positional(&dialect, &query.text, &query.params)?;
         let values = numbered.values.into_iter().cloned().collect();
         Ok(Query { text: numbered.text, params: Params::Positional(values) })
-    }
-
-    /// The queries of the catalogue, where they are known of the driver's database.
-    fn catalogue(&self) -> Option<CatalogueQueries> {
-        let queries = self.handle.attribute("catalogue", |queries| queries.extract::<Option<_>>());
-        queries.flatten().map(CatalogueQueries::of)
     }
 
     /// The columns of what a method tells of a statement without running it.
@@ -240,8 +234,18 @@ impl Session for ArrowSession {
         self.deadline = deadline.clone();
     }
 
-    fn metadata(&self) -> Option<&dyn Metadata> {
-        if self.catalogue().is_some() { Some(self) } else { None }
+    fn catalogue_queries(&self) -> Option<CatalogueQueries> {
+        let queries = self.handle.attribute("catalogue", |queries| queries.extract::<Option<_>>());
+        queries.flatten().map(CatalogueQueries::of)
+    }
+
+    fn qualified_name(&self, table: &TableName) -> String {
+        let path: Vec<&String> = table.schema.iter().chain([&table.table]).collect();
+        let quote = |part: &&String| format!("\"{}\"", part.replace('"', "\"\""));
+        let own = self.handle.attribute("quoted", |quoted| {
+            quoted.call1(PyTuple::new(quoted.py(), &path)?)?.extract::<String>()
+        });
+        own.unwrap_or_else(|| path.iter().map(quote).collect::<Vec<_>>().join("."))
     }
 
     fn scripting(&mut self) -> Option<&mut dyn Scripting> {
@@ -264,21 +268,6 @@ impl Session for ArrowSession {
 impl Preparing for ArrowSession {
     fn parameters(&mut self, statement: &str, options: &ReadOptions) -> Result<Vec<Column>> {
         self.columns("parameters", &Query::new(statement), options)
-    }
-}
-
-impl Metadata for ArrowSession {
-    fn queries(&self) -> CatalogueQueries {
-        self.catalogue().unwrap_or_default()
-    }
-
-    fn qualified(&self, table: &TableName) -> String {
-        let path: Vec<&String> = table.schema.iter().chain([&table.table]).collect();
-        let quote = |part: &&String| format!("\"{}\"", part.replace('"', "\"\""));
-        let own = self.handle.attribute("quoted", |quoted| {
-            quoted.call1(PyTuple::new(quoted.py(), &path)?)?.extract::<String>()
-        });
-        own.unwrap_or_else(|| path.iter().map(quote).collect::<Vec<_>>().join("."))
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow_schema::{Schema, SchemaRef};
 
 use crate::agreement::{agree, nullable};
-use crate::catalogue::metadata;
+use crate::catalogue::queries_of;
 use crate::remedy::with_remedy;
 use crate::source::{Reservation, Source};
 use crate::split::divide;
@@ -48,14 +48,14 @@ pub fn table_schema(
     deadline: &Deadline,
 ) -> Result<SchemaRef> {
     on_session(source, deadline, |session| {
-        let name = metadata(session)?.qualified(table);
+        let name = session.qualified_name(table);
         schema_of(session, &[Query::new(format!("SELECT * FROM {name}"))], options)
     })
 }
 
 /// The tables and views of `source`, as its catalogue lists them; see [`CatalogueQueries::tables`](crate::CatalogueQueries).
 pub fn tables(source: &dyn Source, deadline: &Deadline) -> Result<Opened> {
-    let query = on_session(source, deadline, |session| Ok(Query::new(metadata(session)?.queries().tables)))?;
+    let query = on_session(source, deadline, |session| Ok(Query::new(queries_of(session)?.tables)))?;
     open_read(source, &Request::unsplit(vec![query], ReadOptions::default()), deadline)
 }
 

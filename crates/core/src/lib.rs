@@ -37,7 +37,7 @@ mod write;
 
 pub use batch::{batch_of, finalise_columns};
 pub use catalogue::{
-    COLUMN, CONSTRAINT, CatalogueQueries, Current, Depth, Metadata, ObjectFilter, PLACE, STATISTIC_NAMES,
+    COLUMN, CONSTRAINT, CatalogueQueries, Current, Depth, ObjectFilter, PLACE, STATISTIC_NAMES,
     catalogue_batch, catalogue_queries, current, has_table, lacks_table, objects, statistics, table_types,
     temporary_schema, use_schema,
 };

@@ -8,8 +8,8 @@ use arrow_array::RecordBatch;
 use arrow_schema::{Field, Schema, SchemaRef};
 
 use crate::{
-    Deadline, Error, Load, Metadata, Params, Placeholders, Query, ReadOptions, Result, Sink, SourceOption,
-    Split, SplitPlan, Stage, Target,
+    CatalogueQueries, Deadline, Error, Load, Params, Placeholders, Query, ReadOptions, Result, Sink,
+    SourceOption, Split, SplitPlan, Stage, TableName, Target,
 };
 
 /// How long it may take to end a transaction that its owner no longer waits for.
@@ -73,7 +73,7 @@ pub fn not_committed(sqlstate: &str) -> Error {
 }
 
 /// One connection to a database. What not every source can do is a capability: [`Splitting`], [`Leasing`],
-/// [`Preparing`], [`Metadata`], [`Scripting`], [`Loading`].
+/// [`Preparing`], [`Scripting`], [`Loading`].
 pub trait Session: Send {
     /// Runs one statement with its parameters, and returns the number of rows that it changed or returned, where
     /// the server tells one. Rows that it returns are thrown away.
@@ -130,9 +130,15 @@ pub trait Session: Send {
         Err(NOT_PREPARED.into())
     }
 
-    /// The capability to list what the database holds.
-    fn metadata(&self) -> Option<&dyn Metadata> {
+    /// The queries of the catalogue; `None` where the source does not list what the database holds.
+    fn catalogue_queries(&self) -> Option<CatalogueQueries> {
         None
+    }
+
+    /// The name of a table for a statement.
+    fn qualified_name(&self, table: &TableName) -> String {
+        let quoted = |part: &String| format!("\"{}\"", part.replace('"', "\"\""));
+        table.schema.iter().chain([&table.table]).map(quoted).collect::<Vec<_>>().join(".")
     }
 
     /// The capability to run a script of several statements.

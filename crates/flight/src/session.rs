@@ -13,10 +13,9 @@ use arrow_flight::{Action, FlightEndpoint, FlightInfo};
 use bytes::Bytes;
 use longshore_core::{
     Batches, CatalogueQueries, Collected, Column, Deadline, Done, Error, Failed, Kind as ErrorKind, Leasing,
-    Load, Loading, Metadata, NATIVE_TYPE, NoRows, ParameterSets, Params, Placeholders, Preparing, Query,
-    ReadOptions, Result, Session, Sink, Splitting, TableName, Transaction as State, type_name,
+    Load, Loading, NATIVE_TYPE, NoRows, ParameterSets, Params, Placeholders, Preparing, Query, ReadOptions,
+    Result, Session, Sink, Splitting, Transaction as State, type_name,
 };
-use longshore_source::sql::POSTGRESQL;
 use prost::Message;
 
 use crate::catalogue;
@@ -447,8 +446,8 @@ impl Session for FlightSession {
         }
     }
 
-    fn metadata(&self) -> Option<&dyn Metadata> {
-        Some(self)
+    fn catalogue_queries(&self) -> Option<CatalogueQueries> {
+        Some(catalogue::queries(self))
     }
 
     fn splitting(&mut self) -> Result<&mut dyn Splitting, String> {
@@ -465,16 +464,6 @@ impl Session for FlightSession {
 
     fn loading(self: Box<Self>) -> Result<Box<dyn Loading>, Box<dyn Session>> {
         Ok(self)
-    }
-}
-
-impl Metadata for FlightSession {
-    fn queries(&self) -> CatalogueQueries {
-        catalogue::queries(self)
-    }
-
-    fn qualified(&self, table: &TableName) -> String {
-        POSTGRESQL.qualified_name(table)
     }
 }
 

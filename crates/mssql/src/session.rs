@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema};
 use longshore_core::{
-    Batches, CatalogueQueries, Column, Deadline, Done, Error, Failed, Load, Loading, Metadata, NoRows, Query,
-    ReadOptions, Result, Scripting, Session, Sink, Splitting, TableName, Target, Transaction,
-    TransactionStatements, native_field, not_committed,
+    Batches, CatalogueQueries, Column, Deadline, Done, Error, Failed, Load, Loading, NoRows, Query,
+    ReadOptions, Result, Scripting, Session, Sink, Splitting, Target, Transaction, TransactionStatements,
+    native_field, not_committed,
 };
 use longshore_source::rows::Rows;
 use longshore_values::{Assembly, ReadColumn};
@@ -225,8 +225,8 @@ impl Session for MsSqlSession {
         Ok(self)
     }
 
-    fn metadata(&self) -> Option<&dyn Metadata> {
-        Some(self)
+    fn catalogue_queries(&self) -> Option<CatalogueQueries> {
+        Some(CATALOGUE.clone())
     }
 
     fn scripting(&mut self) -> Option<&mut dyn Scripting> {
@@ -241,16 +241,6 @@ impl Session for MsSqlSession {
 impl Loading for MsSqlSession {
     fn write(self: Box<Self>, load: &Load) -> Result<Box<dyn Sink>, Failed> {
         write::begin(self, load)
-    }
-}
-
-impl Metadata for MsSqlSession {
-    fn queries(&self) -> CatalogueQueries {
-        CATALOGUE.clone()
-    }
-
-    fn qualified(&self, table: &TableName) -> String {
-        DIALECT.qualified_name(table)
     }
 }
 

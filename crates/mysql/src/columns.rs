@@ -1,7 +1,7 @@
 //! The columns of a result, as they will be read under the type policy.
 
 use arrow_schema::{DataType, Field};
-use longshore_core::{Error, Protocol, ReadOptions, Result, native_field};
+use longshore_core::{Protocol, ReadOptions, Result, native_field};
 use longshore_values::ReadColumn;
 
 use crate::decode::{Context, Format, decoder};

@@ -4,10 +4,9 @@ use std::sync::Arc;
 
 use arrow_schema::{Schema, SchemaRef};
 use longshore_core::{
-    Batches, CatalogueQueries, Column, Deadline, Done, Error, Failed, Load, Loading, Metadata, NoRows,
-    ParameterSets, Params, Preparing, Protocol, Query, ReadOptions, Result, SEVERAL, Scripting, Session,
-    Sink, Split, SplitPlan, Splitting, Stage, TableName, Target, Transaction, TransactionStatements, Value,
-    not_committed,
+    Batches, CatalogueQueries, Column, Deadline, Done, Error, Failed, Load, Loading, NoRows, ParameterSets,
+    Params, Preparing, Protocol, Query, ReadOptions, Result, SEVERAL, Scripting, Session, Sink, Split,
+    SplitPlan, Splitting, Stage, TableName, Target, Transaction, TransactionStatements, Value, not_committed,
 };
 use longshore_source::rows::Rows;
 use longshore_source::sql::{Numbered, Token, positional};
@@ -501,8 +500,12 @@ impl Session for MySqlSession {
         Err("the server tells how many there are, and not their types".into())
     }
 
-    fn metadata(&self) -> Option<&dyn Metadata> {
-        Some(self)
+    fn catalogue_queries(&self) -> Option<CatalogueQueries> {
+        Some(CATALOGUE.clone())
+    }
+
+    fn qualified_name(&self, table: &TableName) -> String {
+        dialect(self.connection.escapes()).qualified_name(table)
     }
 
     fn scripting(&mut self) -> Option<&mut dyn Scripting> {
@@ -537,16 +540,6 @@ impl Splitting for MySqlSession {
     fn estimate(&mut self, query: &Query) -> Result<Option<u64>> {
         let estimate = split::estimate(self, query);
         self.or_stop(estimate)
-    }
-}
-
-impl Metadata for MySqlSession {
-    fn queries(&self) -> CatalogueQueries {
-        CATALOGUE.clone()
-    }
-
-    fn qualified(&self, table: &TableName) -> String {
-        dialect(self.connection.escapes()).qualified_name(table)
     }
 }
 

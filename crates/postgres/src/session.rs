@@ -1,9 +1,9 @@
 //! A session: describes and runs statements.
 
 use longshore_core::{
-    Batches, CatalogueQueries, Column, Deadline, Done, Error, Failed, Leasing, Load, Loading, Metadata,
-    NoRows, ParameterSets, Placeholders, Preparing, Protocol, Query, ReadOptions, Result, SEVERAL, Scripting,
-    Session, Sink, Split, SplitPlan, Splitting, Stage, TableName, Target, Transaction, Value, not_committed,
+    Batches, CatalogueQueries, Column, Deadline, Done, Error, Failed, Leasing, Load, Loading, NoRows,
+    ParameterSets, Placeholders, Preparing, Protocol, Query, ReadOptions, Result, SEVERAL, Scripting,
+    Session, Sink, Split, SplitPlan, Splitting, Stage, Target, Transaction, Value, not_committed,
 };
 use longshore_source::sql::positional;
 
@@ -271,8 +271,8 @@ impl Session for PostgresSession {
         Ok(self)
     }
 
-    fn metadata(&self) -> Option<&dyn Metadata> {
-        Some(self)
+    fn catalogue_queries(&self) -> Option<CatalogueQueries> {
+        Some(CATALOGUE.clone())
     }
 
     fn scripting(&mut self) -> Option<&mut dyn Scripting> {
@@ -349,16 +349,6 @@ impl Preparing for PostgresSession {
             Ok(Column { native_type: native.label(), field })
         };
         (1..).zip(self.or_stop(types)?).map(column).collect()
-    }
-}
-
-impl Metadata for PostgresSession {
-    fn queries(&self) -> CatalogueQueries {
-        CATALOGUE.clone()
-    }
-
-    fn qualified(&self, table: &TableName) -> String {
-        DIALECT.qualified_name(table)
     }
 }
 

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use longshore_core::{
-    Batches, Column, Deadline, Direct, Done, Driver, Error, Failed, Finaliser, Kind, Loading, Metadata,
-    Placeholders, Preparing, Query, ReadOptions, Result, Session, SessionFactory, Target, Transaction,
-    TransactionStatements,
+    Batches, CatalogueQueries, Column, Deadline, Direct, Done, Driver, Error, Failed, Finaliser, Kind,
+    Loading, Placeholders, Preparing, Query, ReadOptions, Result, Session, SessionFactory, TableName, Target,
+    Transaction, TransactionStatements,
 };
 use longshore_source::sql::POSTGRESQL;
 
@@ -92,8 +92,10 @@ impl ReadingSession {
             let within = quote.and_then(|quote| name.strip_prefix(quote)?.strip_suffix(quote));
             within.is_some_and(|within| !within.is_empty() && !within.contains(['"', '`', '\\']))
         };
-        let Some(metadata) = self.session.metadata().filter(|_| check(text).is_err()) else { return false };
-        let queries = metadata.queries();
+        if check(text).is_ok() {
+            return false;
+        }
+        let Some(queries) = self.session.catalogue_queries() else { return false };
         queries.use_schema.split_once("{}").is_some_and(|(before, after)| {
             text.strip_prefix(before).and_then(|rest| rest.strip_suffix(after)).is_some_and(is_quoted)
         })
@@ -156,8 +158,12 @@ impl Session for ReadingSession {
         self.session.preparing()
     }
 
-    fn metadata(&self) -> Option<&dyn Metadata> {
-        self.session.metadata()
+    fn catalogue_queries(&self) -> Option<CatalogueQueries> {
+        self.session.catalogue_queries()
+    }
+
+    fn qualified_name(&self, table: &TableName) -> String {
+        self.session.qualified_name(table)
     }
 
     fn statements(&self) -> TransactionStatements {

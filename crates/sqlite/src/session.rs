@@ -4,14 +4,14 @@ use std::collections::HashMap;
 use std::ffi::{CStr, CString};
 
 use longshore_core::{
-    Batches, CatalogueQueries, Column, Deadline, Done, Error, Failed, Load, Loading, Metadata, NoRows,
-    ParameterSets, Preparing, Query, ReadOptions, Result, SEVERAL, Scripting, Session, Sink, Split,
-    SplitPlan, Splitting, TableName, Target, Transaction,
+    Batches, CatalogueQueries, Column, Deadline, Done, Error, Failed, Load, Loading, NoRows, ParameterSets,
+    Preparing, Query, ReadOptions, Result, SEVERAL, Scripting, Session, Sink, Split, SplitPlan, Splitting,
+    Target, Transaction,
 };
 
 use crate::connection::{Connection, Origin, Statement};
 use crate::decode::{Collector, Rows};
-use crate::dialect::{DIALECT, first_word, is_one_table, is_setting, literal, quoted_name, rest_is_empty};
+use crate::dialect::{first_word, is_one_table, is_setting, literal, quoted_name, rest_is_empty};
 use crate::metadata::CATALOGUE;
 use crate::settings::Settings;
 use crate::types::{Facts, Plan, plan};
@@ -309,8 +309,8 @@ impl Session for SqliteSession {
         Err("a parameter of SQLite takes a value of any type".into())
     }
 
-    fn metadata(&self) -> Option<&dyn Metadata> {
-        Some(self)
+    fn catalogue_queries(&self) -> Option<CatalogueQueries> {
+        Some(CATALOGUE.clone())
     }
 
     fn scripting(&mut self) -> Option<&mut dyn Scripting> {
@@ -349,16 +349,6 @@ impl Splitting for SqliteSession {
 
     fn is_setting(&self, statement: &str) -> bool {
         is_setting(statement)
-    }
-}
-
-impl Metadata for SqliteSession {
-    fn queries(&self) -> CatalogueQueries {
-        CATALOGUE.clone()
-    }
-
-    fn qualified(&self, table: &TableName) -> String {
-        DIALECT.qualified_name(table)
     }
 }
 

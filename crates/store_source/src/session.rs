@@ -5,10 +5,9 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use arrow_schema::{DataType, Field, Schema};
 use longshore_core::{
-    Batches, CatalogueQueries, Collected, Column, Deadline, Done, Error, Failed, Load, Loading, Metadata,
-    NoRows, Query, ReadOptions, Result, Session, Sink, TableName, Transaction as State,
+    Batches, CatalogueQueries, Collected, Column, Deadline, Done, Error, Failed, Load, Loading, NoRows,
+    Query, ReadOptions, Result, Session, Sink, Transaction as State,
 };
-use longshore_source::sql::POSTGRESQL;
 use longshore_store::{Store, Table, Transaction, VERIFY, Wanted};
 
 use crate::catalogue::{self, type_name};
@@ -248,22 +247,12 @@ impl Session for StoreSession {
         self.deadline = deadline.clone();
     }
 
-    fn metadata(&self) -> Option<&dyn Metadata> {
-        Some(self)
+    fn catalogue_queries(&self) -> Option<CatalogueQueries> {
+        Some(catalogue::queries())
     }
 
     fn loading(self: Box<Self>) -> Result<Box<dyn Loading>, Box<dyn Session>> {
         Ok(self)
-    }
-}
-
-impl Metadata for StoreSession {
-    fn queries(&self) -> CatalogueQueries {
-        catalogue::queries()
-    }
-
-    fn qualified(&self, table: &TableName) -> String {
-        POSTGRESQL.qualified_name(table)
     }
 }
 

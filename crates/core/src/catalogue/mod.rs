@@ -21,15 +21,6 @@ use crate::{
 
 pub use statistics::{STATISTIC_NAMES, statistics};
 
-/// The catalogue of a database.
-pub trait Metadata {
-    /// The queries of the catalogue.
-    fn queries(&self) -> CatalogueQueries;
-
-    /// The name of a table for a statement.
-    fn qualified(&self, table: &TableName) -> String;
-}
-
 /// The place of a table in each of the queries.
 pub const PLACE: [&str; 3] = ["catalog_name", "db_schema_name", "table_name"];
 
@@ -308,7 +299,7 @@ fn on_catalogue<T>(
 ) -> Result<T> {
     let Reservation { mut first, lease, factory, begins, .. } = source.reserve(1, deadline)?;
     factory.keep_only(1);
-    let queries = metadata(first.as_ref()).map(Metadata::queries);
+    let queries = queries_of(first.as_ref());
     let begun = queries.and_then(|queries| {
         if begins && first.transaction() == Transaction::None {
             first.begin()?;
@@ -328,9 +319,9 @@ fn on_catalogue<T>(
     done
 }
 
-/// The capability, or the error of a source that lacks it.
-pub(crate) fn metadata(session: &dyn Session) -> Result<&dyn Metadata> {
-    session.metadata().ok_or_else(|| {
+/// The queries of the catalogue, or the error of a source that lists no tables.
+pub(crate) fn queries_of(session: &dyn Session) -> Result<CatalogueQueries> {
+    session.catalogue_queries().ok_or_else(|| {
         Error::not_supported("this source does not list its tables")
             .with_hint("read the catalogue by a query of the database's own")
     })
@@ -339,7 +330,7 @@ pub(crate) fn metadata(session: &dyn Session) -> Result<&dyn Metadata> {
 impl Reader {
     fn qualified(&self, table: &TableName) -> Result<String> {
         let session = self.session.as_ref().ok_or_else(lost)?;
-        Ok(metadata(session.as_ref())?.qualified(table))
+        Ok(session.qualified_name(table))
     }
 
     fn read(&mut self, query: &str) -> Result<Vec<RecordBatch>> {
