@@ -4,7 +4,7 @@
 
 use longshore_core::{Params, Parts, Query, ReadOptions, Result, Split, SplitPlan, Transaction};
 use longshore_source::NotSplit;
-use longshore_source::split::{most_sessions, sessions_for};
+use longshore_source::split::{most_sessions, planned, sessions_for};
 
 use crate::options::may_lock;
 use crate::session::MySqlSession;
@@ -29,19 +29,8 @@ pub(crate) fn split(
     if session.connection.transaction() != Transaction::None {
         return Ok(SplitPlan::Serial("an open transaction".into()));
     }
-    match divide(session, queries, split, options) {
-        Ok(parts) => Ok(SplitPlan::Parts(parts)),
-        Err(reason) => {
-            // What the server has refused leaves the session as it was.
-            let is_good = session.connection.stop();
-            let plan = reason.into_plan()?;
-            if is_good {
-                Ok(plan)
-            } else {
-                Err(longshore_core::Error::operational("the connection was lost"))
-            }
-        }
-    }
+    // What the server has refused leaves the session as it was.
+    planned(divide(session, queries, split, options), || session.connection.stop())
 }
 
 fn divide(

@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use longshore_core::{Error, Query, Result, Split, SplitPlan, Value};
+use longshore_core::{Error, Parts, Query, Result, Split, SplitPlan, Value};
 
 /// Classes of SQLSTATE that say nothing of the query: the connection, resources, locks, the operator's doing. Any other
 /// error the query itself meets as well, and tells it better.
@@ -36,6 +36,17 @@ impl NotSplit {
             Self::Failed(error) => Err(error),
         }
     }
+}
+
+/// The plan of an attempt to split. After a failure, `stop` has the server wait for the next statement, and tells whether it does.
+pub fn planned(divided: Result<Parts, NotSplit>, stop: impl FnOnce() -> bool) -> Result<SplitPlan> {
+    let reason = match divided {
+        Ok(parts) => return Ok(SplitPlan::Parts(parts)),
+        Err(reason) => reason,
+    };
+    let is_good = stop();
+    let plan = reason.into_plan()?;
+    if is_good { Ok(plan) } else { Err(Error::operational("the connection was lost")) }
 }
 
 impl From<Error> for NotSplit {

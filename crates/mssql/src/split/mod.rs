@@ -4,7 +4,7 @@
 
 use longshore_core::{Error, Parts, Query, ReadOptions, Result, Split, SplitPlan, Splitting, Transaction};
 use longshore_source::NotSplit;
-use longshore_source::split::most_sessions;
+use longshore_source::split::{most_sessions, planned};
 
 use crate::describe::described;
 use crate::dialect::is_setting;
@@ -25,14 +25,7 @@ impl Splitting for MsSqlSession {
         if self.connection.transaction() != Transaction::None {
             return Ok(SplitPlan::Serial("an open transaction".into()));
         }
-        match divide(self, queries, split, options) {
-            Ok(parts) => Ok(SplitPlan::Parts(parts)),
-            Err(reason) => {
-                let is_good = self.connection.stop();
-                let plan = reason.into_plan()?;
-                if is_good { Ok(plan) } else { Err(Error::operational("the connection was lost")) }
-            }
-        }
+        planned(divide(self, queries, split, options), || self.connection.stop())
     }
 
     fn join_snapshot(&mut self, snapshot: &str, sessions: usize) -> Result<()> {

@@ -2,8 +2,8 @@
 
 use longshore_core::{Params, Query};
 use longshore_source::NotSplit;
-use longshore_source::sql::{Kind, OneTable, Token};
-use sqlparser::ast::{ObjectNamePart, SetExpr, Statement as Tree, TableFactor};
+use longshore_source::sql::{Kind, OneTable, Token, tables};
+use sqlparser::ast::Statement as Tree;
 use sqlparser::dialect::MsSqlDialect;
 use sqlparser::parser::Parser;
 
@@ -85,28 +85,13 @@ impl<'a> Statement<'a> {
 
     /// The tables that it reads, as they are written: with no other SELECT in it, its FROM names all.
     pub(super) fn tables(&self) -> Result<Vec<String>, NotSplit> {
-        let other = || NotSplit::because("the tables to lock are not told by one SELECT from tables");
-        let trees = Parser::parse_sql(&MsSqlDialect {}, self.text).map_err(|_| other())?;
-        let [Tree::Query(query)] = trees.as_slice() else { return Err(other()) };
-        let SetExpr::Select(select) = query.body.as_ref() else { return Err(other()) };
-        let selects = DIALECT.tokens(self.text).iter().filter(|token| token.is_word("select")).count();
-        if query.with.is_some() || selects != 1 {
-            return Err(other());
-        }
-        let factors = select.from.iter().flat_map(|from| {
-            std::iter::once(&from.relation).chain(from.joins.iter().map(|join| &join.relation))
-        });
-        factors.map(|factor| table(factor).ok_or_else(other)).collect()
+        let found = tables(&DIALECT, &MsSqlDialect {}, self.text)
+            .ok_or_else(|| NotSplit::because("the tables to lock are not told by one SELECT from tables"))?;
+        let quoted = |path: Vec<String>| {
+            path.iter().map(|part| DIALECT.quoted_name(part)).collect::<Vec<_>>().join(".")
+        };
+        Ok(found.into_iter().map(quoted).collect())
     }
-}
-
-fn table(factor: &TableFactor) -> Option<String> {
-    let TableFactor::Table { name, args: None, .. } = factor else { return None };
-    let quoted = |part: &ObjectNamePart| match part {
-        ObjectNamePart::Identifier(name) => Some(DIALECT.quoted_name(&name.value)),
-        ObjectNamePart::Function(_) => None,
-    };
-    Some(name.0.iter().map(quoted).collect::<Option<Vec<_>>>()?.join("."))
 }
 
 fn refuse(tokens: &[Token<'_>], outer: &[Token<'_>]) -> Result<(), NotSplit> {

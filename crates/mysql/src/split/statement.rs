@@ -3,11 +3,9 @@
 use longshore_core::{Params, Query, Value};
 use longshore_source::NotSplit;
 use longshore_source::sql::{Kind, OneTable, Token, positional};
-use sqlparser::ast::{SetExpr, Statement as Tree, TableFactor};
 use sqlparser::dialect::MySqlDialect;
-use sqlparser::parser::Parser;
 
-use super::tables::{Name, name_of};
+use super::tables::Name;
 use crate::dialect::{dialect, tokens};
 
 /// How the server reads a text.
@@ -52,7 +50,7 @@ impl Statement {
         let text = dialect.body(&numbered.text).to_owned();
         let found = tokens(&text, true);
         refuse(&found, is_divided)?;
-        let tables = tables(&text, &found)?;
+        let tables = tables(&text)?;
         let calls = dialect.calls(&found);
         let values = numbered.values.into_iter().cloned().collect();
         Ok(Self { text, values, tables, calls })
@@ -83,24 +81,17 @@ impl Statement {
     }
 }
 
-/// The tables of a SELECT that reads nothing else: with no other SELECT in it, its FROM names all.
-fn tables(text: &str, found: &[Token<'_>]) -> Result<Vec<Name>, NotSplit> {
-    let other = || NotSplit::because("it is not one SELECT from tables");
-    let trees = Parser::parse_sql(&MySqlDialect {}, text)
-        .map_err(|_| NotSplit::because("its text cannot be parsed"))?;
-    let [Tree::Query(query)] = trees.as_slice() else { return Err(other()) };
-    let SetExpr::Select(select) = query.body.as_ref() else { return Err(other()) };
-    if query.with.is_some() || found.iter().filter(|token| token.is_word("select")).count() != 1 {
-        return Err(other());
-    }
-    let from = select.from.iter();
-    let factors = from
-        .flat_map(|from| std::iter::once(&from.relation).chain(from.joins.iter().map(|join| &join.relation)));
-    let named = |factor: &TableFactor| match factor {
-        TableFactor::Table { name, args: None, .. } => name_of(name),
-        _ => None,
-    };
-    factors.map(named).collect::<Option<Vec<_>>>().ok_or_else(other)
+/// The tables of a SELECT that reads nothing else.
+fn tables(text: &str) -> Result<Vec<Name>, NotSplit> {
+    let found = longshore_source::sql::tables(&dialect(true), &MySqlDialect {}, text);
+    let names = found.and_then(|found| found.into_iter().map(name_of).collect());
+    names.ok_or_else(|| NotSplit::because("it is not one SELECT from tables"))
+}
+
+/// A table's name; `None` for a name of more parts.
+fn name_of(mut path: Vec<String>) -> Option<Name> {
+    let (table, schema) = (path.pop()?, path.pop());
+    path.is_empty().then_some((schema, table))
 }
 
 /// Functions, and words that call one, of which two parts would have two values.

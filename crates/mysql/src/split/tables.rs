@@ -1,7 +1,6 @@
 //! The tables and functions that a query names, and what the server's catalogue says of them.
 
 use longshore_source::NotSplit;
-use sqlparser::ast::ObjectName;
 
 use super::statement::{Reading, Statement};
 use crate::dialect::{literal, quoted_name};
@@ -9,17 +8,6 @@ use crate::session::MySqlSession;
 
 /// A table's name: its database, if it is named, and its own.
 pub(super) type Name = (Option<String>, String);
-
-/// A table's name; `None` for a name of more parts.
-pub(super) fn name_of(name: &ObjectName) -> Option<Name> {
-    let parts: Vec<String> =
-        name.0.iter().map(|part| part.as_ident().map(|name| name.value.clone())).collect::<Option<_>>()?;
-    match parts.as_slice() {
-        [table] => Some((None, table.clone())),
-        [schema, table] => Some((Some(schema.clone()), table.clone())),
-        _ => None,
-    }
-}
 
 /// A table of the query.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,4 +8,4 @@ mod select;
 pub use insert::PlainInsert;
 pub use lexer::{Comments, Dialect, Kind, Markers, Names, POSTGRESQL, SQLITE, Token};
 pub use parameters::{Numbered, positional, positional_sets, unlike};
-pub use select::{OneTable, is_plain};
+pub use select::{OneTable, is_plain, tables};

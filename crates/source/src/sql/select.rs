@@ -18,6 +18,29 @@ pub fn is_plain(grammar: &dyn Grammar, text: &str) -> bool {
     query.with.is_none() && one_table && from.joins.is_empty() && is_ungrouped(select)
 }
 
+/// The names of all tables that `text` reads, each in its parts; `None` where it is not one SELECT, from nothing but tables. With no
+/// other SELECT in it, its FROM names all.
+#[must_use]
+pub fn tables(dialect: &Dialect, grammar: &dyn Grammar, text: &str) -> Option<Vec<Vec<String>>> {
+    let statements = Parser::parse_sql(grammar, text).ok()?;
+    let [Statement::Query(query)] = statements.as_slice() else { return None };
+    let SetExpr::Select(select) = query.body.as_ref() else { return None };
+    let selects = dialect.tokens(text).iter().filter(|token| token.is_word("select")).count();
+    if query.with.is_some() || selects != 1 {
+        return None;
+    }
+    let from = select.from.iter();
+    let factors = from
+        .flat_map(|from| std::iter::once(&from.relation).chain(from.joins.iter().map(|join| &join.relation)));
+    let named = |factor: &TableFactor| match factor {
+        TableFactor::Table { name, args: None, .. } => {
+            name.0.iter().map(|part| part.as_ident().map(|name| name.value.clone())).collect()
+        }
+        _ => None,
+    };
+    factors.map(named).collect()
+}
+
 /// Whether a SELECT hands on the rows of what it is from, none of them of its own making.
 fn is_ungrouped(select: &Select) -> bool {
     let ungrouped =
