@@ -4,10 +4,9 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use arrow_array::builder::StringBuilder;
-use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef};
-use arrow_schema::{DataType, TimeUnit};
-use longshore_values::{CellFault, push_time};
+use arrow_schema::{Field, TimeUnit};
+use longshore_values::{CellFault, Item, Items, push_time};
 
 use crate::error::{Reason, internal, unrepresentable};
 
@@ -21,46 +20,26 @@ const TOO_LONG: Reason = (
 
 /// The texts of all values of `array`.
 pub(crate) fn texts(array: &dyn Array, text: Text) -> Result<ArrayRef, CellFault> {
-    let bytes = bytes_of(array)?;
+    let not_bytes = || internal("values that are not bytes");
+    let items =
+        Items::new(array, &Field::new("", array.data_type().clone(), true)).map_err(|_| not_bytes())?;
     let mut texts = StringBuilder::with_capacity(array.len(), 0);
     for row in 0..array.len() {
-        if array.is_null(row) {
-            texts.append_null();
-            continue;
-        }
-        let text = text(bytes(row)).map_err(|fault| CellFault { row, ..fault })?;
+        let bytes = match items.get(row) {
+            Item::Null => {
+                texts.append_null();
+                continue;
+            }
+            Item::Bytes(bytes) => bytes,
+            _ => return Err(not_bytes()),
+        };
+        let text = text(bytes).map_err(|fault| CellFault { row, ..fault })?;
         if i32::try_from(texts.values_slice().len() + text.len()).is_err() {
             return Err(unrepresentable(TOO_LONG, row));
         }
         texts.append_value(text);
     }
     Ok(Arc::new(texts.finish()))
-}
-
-/// Gives a row's bytes.
-type Bytes<'a> = Box<dyn Fn(usize) -> &'a [u8] + 'a>;
-
-/// The bytes of a row, whichever of Arrow's layouts they have.
-fn bytes_of(array: &dyn Array) -> Result<Bytes<'_>, CellFault> {
-    match array.data_type() {
-        DataType::Binary => {
-            let array = array.as_binary::<i32>();
-            Ok(Box::new(|row| array.value(row)))
-        }
-        DataType::LargeBinary => {
-            let array = array.as_binary::<i64>();
-            Ok(Box::new(|row| array.value(row)))
-        }
-        DataType::BinaryView => {
-            let array = array.as_binary_view();
-            Ok(Box::new(|row| array.value(row)))
-        }
-        DataType::FixedSizeBinary(_) => {
-            let array = array.as_fixed_size_binary();
-            Ok(Box::new(|row| array.value(row)))
-        }
-        _ => Err(internal("values that are not bytes")),
-    }
 }
 
 /// A UUID, as RFC 9562 writes it.

@@ -1,12 +1,9 @@
 //! The types of `schema=`: a column as the type that the caller asks for, exactly or with a fault.
 
-use arrow_array::cast::AsArray;
 use arrow_array::temporal_conversions::{as_date, as_datetime, as_time};
 use arrow_array::types::{
-    Date32Type, Decimal128Type, Decimal256Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
-    Int64Type, Time64MicrosecondType, Time64NanosecondType, TimestampMicrosecondType,
-    TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType, UInt8Type, UInt16Type,
-    UInt32Type, UInt64Type,
+    Date32Type, Time64MicrosecondType, Time64NanosecondType, TimestampMicrosecondType,
+    TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType,
 };
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType, Field, TimeUnit};
@@ -14,12 +11,9 @@ use longshore_core::memory::check_available;
 use longshore_core::{Place, ReadOptions, Result};
 use longshore_values::calendar::DAY;
 use longshore_values::text::uuid;
-use longshore_values::{Cast, CellFault, Form, Losses, Misfit, counts, microseconds, stored};
+use longshore_values::{Cast, CellFault, Form, Item, Items, Losses, Misfit, microseconds, push_number};
 
 use crate::numeric::is_numeric;
-
-/// Writes the value of a row in the form that a decoder reads.
-type Render<'a> = Box<dyn Fn(usize, &mut Vec<u8>) -> Result<(), Misfit> + 'a>;
 
 const CAST: &str = "cast it in the query, or leave schema= out";
 
@@ -72,14 +66,13 @@ pub(crate) fn exact(
     let of_decimals = own.data_type().is_decimal() || is_numeric(own);
     let cast = Cast::to(wanted, of_decimals, options, &Losses::of(own.name(), options));
     let (Some(form), Some(mut cast)) = (Form::of(wanted), cast) else { return Ok(array.clone()) };
-    let plain = plain(array);
-    let Some(render) = render(&plain, form) else { return Ok(array.clone()) };
-    check_available(2 * plain.get_array_memory_size())?;
-    for row in 0..plain.len() {
-        if plain.is_null(row) {
-            cast.push_null();
-        } else {
-            cast.push(|to| render(row, to)).map_err(with_hint)?;
+    let Ok(items) = Items::new(array, own) else { return Ok(array.clone()) };
+    check_available(2 * array.get_array_memory_size())?;
+    let mut digits = String::new();
+    for row in 0..array.len() {
+        match items.get(row) {
+            Item::Null => cast.push_null(),
+            item => cast.push(|to| render(&item, form, &mut digits, to)).map_err(with_hint)?,
         }
     }
     cast.finish().map_err(with_hint)
@@ -89,93 +82,32 @@ fn with_hint(fault: CellFault) -> CellFault {
     CellFault { hint: fault.hint.or(Some(CAST.into())), ..fault }
 }
 
-/// Labels as the texts that they are.
-fn plain(array: &ArrayRef) -> ArrayRef {
-    let Some(labels) = array.as_any_dictionary_opt() else { return array.clone() };
-    let keys = labels.normalized_keys();
-    let values = labels.values();
-    let text = |row: usize| {
-        let key = *keys.get(row)?;
-        (array.is_valid(row) && key < values.len()).then(|| match values.data_type() {
-            DataType::LargeUtf8 => values.as_string::<i64>().value(key).to_owned(),
-            _ => values.as_string::<i32>().value(key).to_owned(),
-        })
-    };
-    std::sync::Arc::new((0..array.len()).map(text).collect::<arrow_array::StringArray>())
-}
-
 #[allow(clippy::unnecessary_wraps)] // one of several functions of one type
 fn copied(cell: &[u8], to: &mut Vec<u8>) -> Result<(), Misfit> {
     to.extend_from_slice(cell);
     Ok(())
 }
 
-/// The writer of the values of `array` in a form; `None` where [`can`] has said so.
-fn render(array: &ArrayRef, form: Form) -> Option<Render<'_>> {
-    use DataType as T;
-    macro_rules! shown {
-        ($kind:ty) => {{
-            let values = array.as_primitive::<$kind>();
-            Box::new(move |row, to: &mut Vec<u8>| copied(values.value(row).to_string().as_bytes(), to))
-        }};
-    }
-    Some(match array.data_type() {
-        T::Boolean => {
-            let values = array.as_boolean();
+/// Writes a value in the form that a decoder reads.
+fn render(item: &Item<'_>, form: Form, digits: &mut String, to: &mut Vec<u8>) -> Result<(), Misfit> {
+    match item {
+        Item::Bool(value) => {
             let words = if form == Form::Text { ["false", "true"] } else { ["0", "1"] };
-            Box::new(move |row, to| copied(words[usize::from(values.value(row))].as_bytes(), to))
+            copied(words[usize::from(*value)].as_bytes(), to)
         }
-        T::Int8 => shown!(Int8Type),
-        T::Int16 => shown!(Int16Type),
-        T::Int32 => shown!(Int32Type),
-        T::Int64 => shown!(Int64Type),
-        T::UInt8 => shown!(UInt8Type),
-        T::UInt16 => shown!(UInt16Type),
-        T::UInt32 => shown!(UInt32Type),
-        T::UInt64 => shown!(UInt64Type),
-        T::Float32 => {
-            let values = array.as_primitive::<Float32Type>();
-            Box::new(move |row, to| copied(real(f64::from(values.value(row)), form).as_bytes(), to))
+        Item::Int(_) | Item::UInt(_) | Item::Decimal(..) | Item::WideDecimal(..) => {
+            digits.clear();
+            push_number(digits, item);
+            copied(digits.as_bytes(), to)
         }
-        T::Float64 => {
-            let values = array.as_primitive::<Float64Type>();
-            Box::new(move |row, to| copied(real(values.value(row), form).as_bytes(), to))
-        }
-        T::Decimal128(..) => {
-            let values = array.as_primitive::<Decimal128Type>();
-            Box::new(move |row, to| copied(values.value_as_string(row).as_bytes(), to))
-        }
-        T::Decimal256(..) => {
-            let values = array.as_primitive::<Decimal256Type>();
-            Box::new(move |row, to| copied(values.value_as_string(row).as_bytes(), to))
-        }
-        T::Utf8 => {
-            let values = array.as_string::<i32>();
-            Box::new(move |row, to| of_text(values.value(row), form, to))
-        }
-        T::LargeUtf8 => {
-            let values = array.as_string::<i64>();
-            Box::new(move |row, to| of_text(values.value(row), form, to))
-        }
-        T::Utf8View => {
-            let values = array.as_string_view();
-            Box::new(move |row, to| of_text(values.value(row), form, to))
-        }
-        T::Binary => {
-            let values = array.as_binary::<i32>();
-            Box::new(move |row, to| copied(values.value(row), to))
-        }
-        T::LargeBinary => {
-            let values = array.as_binary::<i64>();
-            Box::new(move |row, to| copied(values.value(row), to))
-        }
-        T::FixedSizeBinary(_) => {
-            let values = array.as_fixed_size_binary();
-            Box::new(move |row, to| of_bytes(values.value(row), form, to))
-        }
-        T::Date32 | T::Timestamp(..) | T::Time64(_) => temporal(array, form)?,
-        _ => return None,
-    })
+        Item::Float(value) => copied(real(f64::from(*value), form).as_bytes(), to),
+        Item::Double(value) => copied(real(*value, form).as_bytes(), to),
+        Item::Text(text) => of_text(text, form, to),
+        Item::Bytes(bytes) => of_bytes(bytes, form, to),
+        Item::Uuid(bytes) => of_bytes(bytes.as_slice(), form, to),
+        item if form == Form::Text => copied(shown(item)?.as_bytes(), to),
+        item => temporal(item, form, to),
+    }
 }
 
 /// A float's text, with all the digits of the very number where a number is wanted.
@@ -210,49 +142,78 @@ fn of_bytes(bytes: &[u8], form: Form, to: &mut Vec<u8>) -> Result<(), Misfit> {
     Ok(())
 }
 
-/// Times as texts, or as counts in microseconds.
-fn temporal(array: &ArrayRef, form: Form) -> Option<Render<'_>> {
-    let data_type = array.data_type();
-    let (counts, unit) = match data_type {
-        DataType::Date32 => (stored::<i32>(array).iter().map(|days| i64::from(*days)).collect(), None),
-        _ => counts(array).map(|(counts, unit)| (counts, Some(unit)))?,
+/// Dates and times as counts of days or microseconds.
+fn temporal(item: &Item<'_>, form: Form, to: &mut Vec<u8>) -> Result<(), Misfit> {
+    let micros = match item {
+        Item::Date(days) => i64::from(*days).checked_mul(DAY),
+        Item::Time(count, unit) | Item::Timestamp(count, unit) | Item::TimestampTz(count, unit) => {
+            microseconds(*count, *unit)
+        }
+        _ => return Err(Misfit::fault("the value has no such form")),
     };
-    Some(Box::new(move |row, to| {
-        let count = counts[row];
-        if form == Form::Text {
-            return copied(shown(count, unit, data_type).as_bytes(), to);
+    let micros = micros.ok_or_else(|| Misfit::fault("the value does not fit microseconds"))?;
+    match form {
+        Form::Date if micros % DAY == 0 => {
+            let days = i32::try_from(micros / DAY).map_err(|_| Misfit::fault("the date is out of range"))?;
+            copied(&days.to_le_bytes(), to)
         }
-        let micros = unit.map_or_else(|| count.checked_mul(DAY), |unit| microseconds(count, unit));
-        let micros = micros.ok_or_else(|| Misfit::fault("the value does not fit microseconds"))?;
-        match form {
-            Form::Date if micros % DAY == 0 => {
-                let days =
-                    i32::try_from(micros / DAY).map_err(|_| Misfit::fault("the date is out of range"))?;
-                copied(&days.to_le_bytes(), to)
-            }
-            Form::Date => Err(Misfit::fault("the timestamp is not at midnight")),
-            _ => copied(&micros.to_le_bytes(), to),
-        }
-    }))
+        Form::Date => Err(Misfit::fault("the timestamp is not at midnight")),
+        _ => copied(&micros.to_le_bytes(), to),
+    }
 }
 
-fn shown(count: i64, unit: Option<TimeUnit>, data_type: &DataType) -> String {
-    let text = match data_type {
-        DataType::Date32 => as_date::<Date32Type>(count).map(|date| date.to_string()),
-        DataType::Timestamp(..) => {
-            let datetime = match unit {
-                Some(TimeUnit::Second) => as_datetime::<TimestampSecondType>(count),
-                Some(TimeUnit::Millisecond) => as_datetime::<TimestampMillisecondType>(count),
-                Some(TimeUnit::Microsecond) => as_datetime::<TimestampMicrosecondType>(count),
-                _ => as_datetime::<TimestampNanosecondType>(count),
-            };
-            let zone = if matches!(data_type, DataType::Timestamp(_, Some(_))) { "+00" } else { "" };
-            datetime.map(|datetime| format!("{datetime}{zone}"))
-        }
-        DataType::Time64(TimeUnit::Microsecond) => {
-            as_time::<Time64MicrosecondType>(count).map(|t| t.to_string())
-        }
-        _ => as_time::<Time64NanosecondType>(count).map(|time| time.to_string()),
+/// The text of a date or a time.
+fn shown(item: &Item<'_>) -> Result<String, Misfit> {
+    let datetime = |count: i64, unit: TimeUnit| match unit {
+        TimeUnit::Second => as_datetime::<TimestampSecondType>(count),
+        TimeUnit::Millisecond => as_datetime::<TimestampMillisecondType>(count),
+        TimeUnit::Microsecond => as_datetime::<TimestampMicrosecondType>(count),
+        TimeUnit::Nanosecond => as_datetime::<TimestampNanosecondType>(count),
     };
-    text.unwrap_or_default()
+    let text = match item {
+        Item::Date(days) => as_date::<Date32Type>(i64::from(*days)).map(|date| date.to_string()),
+        Item::Timestamp(count, unit) => datetime(*count, *unit).map(|it| it.to_string()),
+        Item::TimestampTz(count, unit) => datetime(*count, *unit).map(|it| format!("{it}+00")),
+        Item::Time(count, TimeUnit::Microsecond) => {
+            as_time::<Time64MicrosecondType>(*count).map(|time| time.to_string())
+        }
+        Item::Time(count, _) => as_time::<Time64NanosecondType>(*count).map(|time| time.to_string()),
+        _ => None,
+    };
+    text.ok_or_else(|| Misfit::fault(format!("{} is beyond the calendar", item.shown())))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::cast::AsArray;
+    use arrow_array::types::Int8Type;
+    use arrow_array::{Date32Array, Decimal128Array, DictionaryArray, TimestampNanosecondArray};
+
+    use super::*;
+
+    fn texts(array: impl Array + 'static) -> Result<Vec<Option<String>>> {
+        let made = cast(&(Arc::new(array) as ArrayRef), &Field::new("c", DataType::Utf8, true))?;
+        Ok(made.as_string::<i32>().iter().map(|text| text.map(str::to_owned)).collect())
+    }
+
+    #[test]
+    fn values_are_written_as_texts() {
+        let some = |text: &str| Some(text.to_owned());
+        let labels: DictionaryArray<Int8Type> = vec![Some("a"), None].into_iter().collect();
+        assert_eq!(texts(labels).unwrap(), [some("a"), None]);
+        let decimals = Decimal128Array::from(vec![-5, 150]).with_precision_and_scale(5, 2).unwrap();
+        assert_eq!(texts(decimals).unwrap(), [some("-0.05"), some("1.50")]);
+        assert_eq!(texts(Date32Array::from(vec![-1])).unwrap(), [some("1969-12-31")]);
+        let at = TimestampNanosecondArray::from(vec![1_500_000_000]).with_timezone("UTC");
+        assert_eq!(texts(at).unwrap(), [some("1970-01-01 00:00:01.500+00")]);
+    }
+
+    #[test]
+    fn a_day_beyond_the_calendar_has_no_text() {
+        let error = texts(Date32Array::from(vec![0, i32::MAX])).unwrap_err();
+        assert!(error.message().contains("is beyond the calendar"), "{error}");
+        assert_eq!(error.place().row, Some(1));
+    }
 }

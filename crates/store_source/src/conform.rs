@@ -2,18 +2,16 @@
 
 use std::sync::Arc;
 
-use arrow_array::cast::AsArray;
 use arrow_array::types::{ArrowPrimitiveType, Float32Type, Float64Type, Int64Type};
 use arrow_array::{
-    Array, ArrayRef, BinaryArray, BinaryViewArray, Float32Array, Float64Array, Int64Array, LargeBinaryArray,
-    LargeStringArray, PrimitiveArray, RecordBatch, StringArray, StringViewArray, downcast_integer,
-    make_array,
+    Array, ArrayRef, BinaryArray, BinaryViewArray, LargeBinaryArray, LargeStringArray, PrimitiveArray,
+    RecordBatch, StringArray, StringViewArray, downcast_integer, make_array,
 };
-use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use arrow_select::take::take;
+use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use longshore_core::{Error, Place, Result, batch_of};
+use longshore_source::fit::float32;
 use longshore_store::Table;
-use longshore_values::{counts, per_second};
+use longshore_values::{Item, Items, per_second};
 
 /// The columns of rows, each of the type that the table has it in.
 pub(crate) struct Conformed {
@@ -94,103 +92,68 @@ fn convert(column: &ArrayRef, to: &DataType) -> Result<ArrayRef, usize> {
     if column.data_type() == to {
         return Ok(column.clone());
     }
-    if let Some(labels) = column.as_any_dictionary_opt() {
-        return convert(&take(labels.values(), labels.keys(), None).map_err(|_| 0_usize)?, to);
+    let items = Items::new(column, &Field::new("", column.data_type().clone(), true)).map_err(|_| 0_usize)?;
+    let rows = || (0..column.len()).map(|row| items.get(row));
+    let texts = || rows().map(|item| if let Item::Text(text) = item { Some(text) } else { None });
+    let bytes = || rows().map(|item| if let Item::Bytes(bytes) = item { Some(bytes) } else { None });
+    macro_rules! integers {
+        ($kind:ty) => {
+            Arc::new(each::<$kind>(rows(), |item| match item {
+                Item::Int(value) => (*value).try_into().ok(),
+                Item::UInt(value) => (*value).try_into().ok(),
+                _ => None,
+            })?)
+        };
     }
-    Ok(match family(to) {
-        Some(Family::Text) => text(column, to),
-        Some(Family::Bytes) => bytes(column, to),
-        Some(Family::Integer) => return integer(column, to),
-        Some(Family::Float) => return float(column, to),
-        Some(Family::Timestamp { .. }) => return timestamp(column, to),
-        None => return Err(0),
+    Ok(downcast_integer! {
+        to => (integers),
+        DataType::Utf8 => Arc::new(texts().collect::<StringArray>()),
+        DataType::LargeUtf8 => Arc::new(texts().collect::<LargeStringArray>()),
+        DataType::Utf8View => Arc::new(texts().collect::<StringViewArray>()),
+        DataType::Binary => Arc::new(bytes().collect::<BinaryArray>()),
+        DataType::LargeBinary => Arc::new(bytes().collect::<LargeBinaryArray>()),
+        DataType::BinaryView => Arc::new(bytes().collect::<BinaryViewArray>()),
+        DataType::Float64 => Arc::new(each::<Float64Type>(rows(), |item| match item {
+            Item::Float(value) => Some((*value).into()),
+            _ => None,
+        })?),
+        DataType::Float32 => Arc::new(each::<Float32Type>(rows(), |item| match item {
+            Item::Double(value) => float32(*value).ok(),
+            _ => None,
+        })?),
+        DataType::Timestamp(unit, _) => {
+            let counts = each::<Int64Type>(rows(), |item| in_unit(item, *unit))?.into_data();
+            make_array(counts.into_builder().data_type(to.clone()).build().map_err(|_| 0_usize)?)
+        }
+        _ => return Err(0),
     })
 }
 
-fn text(column: &ArrayRef, to: &DataType) -> ArrayRef {
-    fn of<'a>(texts: impl Iterator<Item = Option<&'a str>>, to: &DataType) -> ArrayRef {
-        match to {
-            DataType::Utf8 => Arc::new(texts.collect::<StringArray>()),
-            DataType::LargeUtf8 => Arc::new(texts.collect::<LargeStringArray>()),
-            _ => Arc::new(texts.collect::<StringViewArray>()),
-        }
-    }
-    match column.data_type() {
-        DataType::Utf8 => of(column.as_string::<i32>().iter(), to),
-        DataType::LargeUtf8 => of(column.as_string::<i64>().iter(), to),
-        _ => of(column.as_string_view().iter(), to),
-    }
-}
-
-fn bytes(column: &ArrayRef, to: &DataType) -> ArrayRef {
-    fn of<'a>(values: impl Iterator<Item = Option<&'a [u8]>>, to: &DataType) -> ArrayRef {
-        match to {
-            DataType::Binary => Arc::new(values.collect::<BinaryArray>()),
-            DataType::LargeBinary => Arc::new(values.collect::<LargeBinaryArray>()),
-            _ => Arc::new(values.collect::<BinaryViewArray>()),
-        }
-    }
-    match column.data_type() {
-        DataType::Binary => of(column.as_binary::<i32>().iter(), to),
-        DataType::LargeBinary => of(column.as_binary::<i64>().iter(), to),
-        _ => of(column.as_binary_view().iter(), to),
-    }
-}
-
-/// Values of one type as those of another; the row of the first for which there is none.
-fn each<T: Copy, P: ArrowPrimitiveType>(
-    values: impl Iterator<Item = Option<T>>,
-    fit: impl Fn(T) -> Option<P::Native>,
+/// Values as those of another type; the row of the first for which there is none.
+fn each<'a, P: ArrowPrimitiveType>(
+    rows: impl Iterator<Item = Item<'a>>,
+    fit: impl Fn(&Item<'a>) -> Option<P::Native>,
 ) -> Result<PrimitiveArray<P>, usize> {
-    let fitted = values.enumerate().map(|(row, value)| value.map(|value| fit(value).ok_or(row)).transpose());
-    fitted.collect::<Result<Vec<_>, usize>>().map(PrimitiveArray::from_iter)
+    let fitted = rows.enumerate().map(|(row, item)| match item {
+        Item::Null => Ok(None),
+        item => fit(&item).map(Some).ok_or(row),
+    });
+    fitted.collect()
 }
 
-fn integer(column: &ArrayRef, to: &DataType) -> Result<ArrayRef, usize> {
-    macro_rules! wide {
-        ($kind:ty) => {
-            column.as_primitive::<$kind>().iter().map(|value| value.map(i128::from)).collect()
-        };
-    }
-    let values: Vec<Option<i128>> = downcast_integer! { column.data_type() => (wide), _ => return Err(0) };
-    macro_rules! narrow {
-        ($kind:ty) => {
-            Arc::new(each::<i128, $kind>(values.into_iter(), |value| value.try_into().ok())?)
-        };
-    }
-    Ok(downcast_integer! { to => (narrow), _ => return Err(0) })
-}
-
-fn float(column: &ArrayRef, to: &DataType) -> Result<ArrayRef, usize> {
-    if *to == DataType::Float64 {
-        let values = column.as_primitive::<Float32Type>().iter();
-        return Ok(Arc::new(values.map(|value| value.map(f64::from)).collect::<Float64Array>()));
-    }
-    #[allow(clippy::cast_possible_truncation)] // it is compared
-    let fit = |value: f64| {
-        Some(value as f32).filter(|near| f64::from(*near).to_bits() == value.to_bits() || value.is_nan())
-    };
-    let values: Float32Array = each(column.as_primitive::<Float64Type>().iter(), fit)?;
-    Ok(Arc::new(values))
-}
-
-fn timestamp(column: &ArrayRef, to: &DataType) -> Result<ArrayRef, usize> {
-    let (DataType::Timestamp(unit, _), Some((counts, own))) = (to, counts(column)) else { return Err(0) };
-    let (from, into) = (i128::from(per_second(own)), i128::from(per_second(*unit)));
-    let fit = |count: i64| {
-        let scaled = i128::from(count) * into;
-        i64::try_from(scaled / from).ok().filter(|_| scaled % from == 0)
-    };
-    let counts = Int64Array::new(counts, column.nulls().cloned());
-    let fitted = each::<i64, Int64Type>(counts.iter(), fit)?.into_data();
-    fitted.into_builder().data_type(to.clone()).build().map(make_array).map_err(|_| 0)
+/// A timestamp's count in another unit, where it is a whole number of them.
+fn in_unit(item: &Item<'_>, unit: TimeUnit) -> Option<i64> {
+    let (Item::Timestamp(count, own) | Item::TimestampTz(count, own)) = item else { return None };
+    let (from, into) = (i128::from(per_second(*own)), i128::from(per_second(unit)));
+    let scaled = i128::from(*count) * into;
+    i64::try_from(scaled / from).ok().filter(|_| scaled % from == 0)
 }
 
 #[cfg(test)]
 mod tests {
+    use arrow_array::cast::AsArray;
     use arrow_array::types::{TimestampMicrosecondType, UInt8Type};
-    use arrow_array::{TimestampNanosecondArray, UInt8Array};
-    use arrow_schema::TimeUnit;
+    use arrow_array::{Float64Array, Int64Array, TimestampNanosecondArray, UInt8Array};
 
     use super::*;
 

@@ -89,7 +89,7 @@ enum Values<'a> {
 
 impl<'a> Items<'a> {
     /// The values of `array`, which is a column of `field`.
-    pub fn new(array: &'a ArrayRef, field: &Field) -> Result<Self> {
+    pub fn new(array: &'a dyn Array, field: &Field) -> Result<Self> {
         let is_uuid = field.metadata().get(EXTENSION).is_some_and(|name| name == "arrow.uuid");
         Ok(Self { nulls: array.nulls().cloned(), values: values(array, is_uuid)? })
     }
@@ -186,7 +186,7 @@ fn date(milliseconds: i64) -> Item<'static> {
 }
 
 #[allow(clippy::too_many_lines)] // one line a type
-fn values(array: &ArrayRef, is_uuid: bool) -> Result<Values<'_>> {
+fn values(array: &dyn Array, is_uuid: bool) -> Result<Values<'_>> {
     macro_rules! of {
         ($kind:ty) => {
             array.as_primitive::<$kind>().values().as_ref()
@@ -247,7 +247,7 @@ fn values(array: &ArrayRef, is_uuid: bool) -> Result<Values<'_>> {
     })
 }
 
-fn dictionary(array: &ArrayRef, is_uuid: bool) -> Result<Values<'_>> {
+fn dictionary(array: &dyn Array, is_uuid: bool) -> Result<Values<'_>> {
     let dictionary = array.as_any_dictionary();
     let values = dictionary.values();
     if values.is_empty() {
@@ -258,7 +258,7 @@ fn dictionary(array: &ArrayRef, is_uuid: bool) -> Result<Values<'_>> {
     nested(keys.collect(), values, is_uuid)
 }
 
-fn runs<R: RunEndIndexType>(array: &ArrayRef, is_uuid: bool) -> Result<Values<'_>> {
+fn runs<R: RunEndIndexType>(array: &dyn Array, is_uuid: bool) -> Result<Values<'_>> {
     let runs = array.as_run::<R>();
     nested((0..array.len()).map(|row| runs.get_physical_index(row)).collect(), runs.values(), is_uuid)
 }

@@ -2,8 +2,8 @@
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, FixedSizeBinaryArray};
-use arrow_schema::DataType;
-use longshore_values::Fault;
+use arrow_schema::Field;
+use longshore_values::{Fault, Item, Items};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyType};
@@ -14,25 +14,12 @@ use crate::numbers::no_array_of;
 
 /// `bytes` objects.
 pub(super) fn bytes(py: Python<'_>, array: &dyn Array, objects: &mut Vec<Py<PyAny>>) -> Result<(), Fault> {
-    let object = |value: &[u8]| Ok(PyBytes::new(py, value).into_any().unbind());
-    match array.data_type() {
-        DataType::Binary => {
-            let array = array.as_binary::<i32>();
-            each_row(py, array, objects, |row| object(array.value(row)))
-        }
-        DataType::LargeBinary => {
-            let array = array.as_binary::<i64>();
-            each_row(py, array, objects, |row| object(array.value(row)))
-        }
-        DataType::BinaryView => {
-            let array = array.as_binary_view();
-            each_row(py, array, objects, |row| object(array.value(row)))
-        }
-        _ => {
-            let array = fixed(array)?;
-            each_row(py, array, objects, |row| object(array.value(row)))
-        }
-    }
+    let items = Items::new(array, &Field::new("", array.data_type().clone(), true));
+    let items = items.map_err(|_| no_array_of("bytes"))?;
+    each_row(py, array, objects, |row| match items.get(row) {
+        Item::Bytes(value) => Ok(PyBytes::new(py, value).into_any().unbind()),
+        _ => Err(no_array_of("bytes")),
+    })
 }
 
 static UUID: PyOnceLock<Py<PyType>> = PyOnceLock::new();
