@@ -15,8 +15,8 @@ use longshore_values::decimal::{ALWAYS_BACK, exact_quotient, text_double};
 use longshore_values::policies::out_of_range;
 use longshore_values::text::{Number, Rendered, not, numbers, utf8, uuid};
 use longshore_values::{
-    Booleans, CellFault, Cells, Decoder, Derived, Fixed, Losses, Misfit, Primitive, Validity, bytes, fault,
-    large_bytes, large_text, strings, text,
+    Booleans, CellFault, Cells, Decoder, Derived, Fixed, Losses, Misfit, Primitive, Validity, bytes,
+    calendar, fault, large_bytes, large_text, strings, text,
 };
 
 use crate::render::{array, date, datetime_offset, decimal, render, ticks, time};
@@ -196,7 +196,7 @@ fn boolean(cell: &[u8]) -> Result<bool, Misfit> {
 
 fn text_date(cell: &[u8]) -> Result<i32, Misfit> {
     let text = utf8(cell)?;
-    temporal::parse_date(text).and_then(|days| i32::try_from(days).ok()).ok_or_else(|| not("a date", text))
+    calendar::date(cell).ok_or_else(|| not("a date", text))
 }
 
 fn text_datetime(cell: &[u8]) -> Result<i64, Misfit> {

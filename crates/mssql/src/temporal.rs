@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use longshore_values::calendar::{civil_from_days, days_from_civil};
+use longshore_values::calendar::{self, civil_from_days};
 use mssql_tds::datatypes::column_values::{SqlDateTime, SqlDateTime2, SqlSmallDateTime, SqlTime};
 
 /// Ticks in a second, and in a day.
@@ -98,20 +98,12 @@ pub(crate) fn parse_time(text: &str) -> Option<i64> {
     Some(((hours * 60 + minutes) * 60 + seconds) * SECOND + fraction)
 }
 
-/// The days since 1970 of a date `2025-01-02`.
-pub(crate) fn parse_date(text: &str) -> Option<i64> {
-    let mut parts = text.splitn(3, '-');
-    let (year, month) = (digits(parts.next()?, 4)?, digits(parts.next()?, 2)?);
-    let day = digits(parts.next()?, 2)?;
-    let days = days_from_civil(year, month, day);
-    (civil_from_days(days) == (year, month, day)).then_some(days)
-}
-
 /// The ticks since 1970 of a date and a time, parted by a blank or a T.
 pub(crate) fn parse_datetime(text: &str) -> Option<i64> {
+    let days = |text: &str| calendar::date(text.as_bytes()).map(i64::from);
     match text.split_once([' ', 'T']) {
-        Some((date, time)) => Some(parse_date(date)? * DAY + parse_time(time)?),
-        None => Some(parse_date(text)? * DAY),
+        Some((date, time)) => Some(days(date)? * DAY + parse_time(time)?),
+        None => Some(days(text)? * DAY),
     }
 }
 

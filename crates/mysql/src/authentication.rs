@@ -1,8 +1,11 @@
 //! The proof that the client knows the password (MySQL Internals, "Authentication Method"; MariaDB, "Connection Plugins").
 
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use curve25519_dalek::edwards::EdwardsPoint;
 use curve25519_dalek::scalar::{Scalar, clamp_integer};
 use longshore_core::{Error, Result, Secret};
+use longshore_wire::der::{SEQUENCE, Walk};
 use num_bigint::BigUint;
 use ring::digest::{Algorithm, Context, SHA1_FOR_LEGACY_USE_ONLY, SHA256, SHA512, digest};
 use ring::rand::{SecureRandom, SystemRandom};
@@ -268,6 +271,10 @@ pub(crate) struct PublicKey {
     length: usize,
 }
 
+/// DER's tags of a key's numbers, and of the bits that hold the key.
+const INTEGER: u8 = 2;
+const BITS: u8 = 3;
+
 impl PublicKey {
     /// The key of a PEM text: a `SubjectPublicKeyInfo` (RFC 5280, section 4.1) or a bare `RSAPublicKey` (RFC 8017,
     /// appendix A.1.1).
@@ -280,17 +287,15 @@ impl PublicKey {
     }
 
     fn from_der(der: &[u8]) -> Option<Self> {
-        let (outer, _) = element(der, 0x30)?;
+        let mut fields = Walk(der).enter()?;
+        let mut modulus = fields.next()?;
         // An algorithm's identifier comes before the key, which a bit string then wraps.
-        let bare = match element(outer, 0x30) {
-            Some((_, rest)) => {
-                let (bits, _) = element(rest, 0x03)?;
-                element(bits.strip_prefix(&[0])?, 0x30)?.0
-            }
-            None => outer,
-        };
-        let (modulus, rest) = element(bare, 0x02)?;
-        let (exponent, _) = element(rest, 0x02)?;
+        if modulus.tag == SEQUENCE {
+            fields = Walk(fields.expect(BITS)?.content.strip_prefix(&[0])?).enter()?;
+            modulus = fields.next()?;
+        }
+        let exponent = fields.expect(INTEGER)?.content;
+        let modulus = (modulus.tag == INTEGER).then_some(modulus.content)?;
         let (modulus, exponent) = (BigUint::from_bytes_be(modulus), BigUint::from_bytes_be(exponent));
         let length = usize::try_from(modulus.bits().div_ceil(8)).ok()?;
         // Even or tiny ones are not keys; an exponent as long as the modulus would take seconds.
@@ -340,43 +345,10 @@ fn mask(seed: &[u8], length: usize) -> Vec<u8> {
     mask
 }
 
-/// The content of a DER element with `tag`, and what follows it.
-fn element(der: &[u8], tag: u8) -> Option<(&[u8], &[u8])> {
-    let (&[found, first], rest) = der.split_first_chunk()?;
-    if found != tag {
-        return None;
-    }
-    if first < 0x80 {
-        return rest.split_at_checked(first.into());
-    }
-    let (length, rest) = rest.split_at_checked(usize::from(first & 0x7f)).filter(|(it, _)| it.len() <= 4)?;
-    let length = length.iter().fold(0, |length, byte| length << 8 | usize::from(*byte));
-    rest.split_at_checked(length)
-}
-
 /// The bytes between a PEM text's two lines of hyphens.
 fn pem(text: &str) -> Option<Vec<u8>> {
-    let body = text.split("-----").nth(2)?;
-    let mut bytes = Vec::new();
-    let (mut bits, mut count) = (0_u32, 0);
-    for byte in body.bytes().filter(|byte| !byte.is_ascii_whitespace()) {
-        let value = match byte {
-            b'A'..=b'Z' => byte - b'A',
-            b'a'..=b'z' => byte - b'a' + 26,
-            b'0'..=b'9' => byte - b'0' + 52,
-            b'+' => 62,
-            b'/' => 63,
-            b'=' => break,
-            _ => return None,
-        };
-        bits = bits << 6 | u32::from(value);
-        count += 6;
-        if count >= 8 {
-            count -= 8;
-            bytes.push(u8::try_from(bits >> count & 0xff).ok()?);
-        }
-    }
-    Some(bytes)
+    let body: String = text.split("-----").nth(2)?.split_ascii_whitespace().collect();
+    BASE64_STANDARD.decode(body).ok()
 }
 
 #[cfg(test)]

@@ -3,8 +3,14 @@
 use ring::digest::{Algorithm, SHA256, SHA384, SHA512};
 use rustls::pki_types::{AlgorithmIdentifier, alg_id};
 
+use crate::der::{SEQUENCE, Walk};
+
 /// The object identifier of a common name, as DER has it.
 const COMMON_NAME: &[u8] = &[0x55, 4, 3];
+
+/// DER's tags of a set, and of the first optional field.
+const SET: u8 = 0x31;
+const FIRST: u8 = 0xa0;
 
 /// Signature algorithms that are older than those of TLS: RSA over MD5 and SHA-1, ECDSA over SHA-1.
 const OLD: [AlgorithmIdentifier; 3] = [
@@ -22,55 +28,6 @@ static DIGESTS: [(&Algorithm, &[AlgorithmIdentifier]); 4] = [
     (&SHA512, &[alg_id::RSA_PKCS1_SHA512, alg_id::RSA_PSS_SHA512, alg_id::ECDSA_SHA512]),
 ];
 
-/// DER's tags.
-mod tag {
-    pub(super) const SEQUENCE: u8 = 0x30;
-    pub(super) const SET: u8 = 0x31;
-    pub(super) const FIRST: u8 = 0xa0;
-}
-
-/// One element: tag, content, and the whole with its header.
-struct Element<'a> {
-    tag: u8,
-    content: &'a [u8],
-    whole: &'a [u8],
-}
-
-/// Walks over the elements of a DER encoding, one level at a time; ends at the first broken one.
-struct Walk<'a>(&'a [u8]);
-
-impl<'a> Walk<'a> {
-    fn expect(&mut self, tag: u8) -> Option<Element<'a>> {
-        self.next().filter(|element| element.tag == tag)
-    }
-
-    /// Enters a sequence.
-    fn enter(&mut self) -> Option<Walk<'a>> {
-        self.expect(tag::SEQUENCE).map(|element| Walk(element.content))
-    }
-}
-
-impl<'a> Iterator for Walk<'a> {
-    type Item = Element<'a>;
-
-    fn next(&mut self) -> Option<Element<'a>> {
-        let (&[tag, first], mut rest) = self.0.split_first_chunk()?;
-        let length = if first < 0x80 {
-            usize::from(first)
-        } else {
-            // A length of lengths, of which four bytes are plenty for a certificate.
-            let count = usize::from(first & 0x7f);
-            let (length, after) = rest.split_at_checked(count).filter(|_| (1..=4).contains(&count))?;
-            rest = after;
-            length.iter().fold(0, |length, byte| length << 8 | usize::from(*byte))
-        };
-        let (content, after) = rest.split_at_checked(length)?;
-        let whole = self.0.get(..self.0.len() - after.len())?;
-        self.0 = after;
-        Some(Element { tag, content, whole })
-    }
-}
-
 /// A certificate taken apart as far as needed here.
 pub(crate) struct Certificate<'a> {
     /// The signature algorithm's object identifier and what follows it.
@@ -85,9 +42,9 @@ impl<'a> Certificate<'a> {
     pub(crate) fn parse(der: &'a [u8]) -> Option<Self> {
         let mut outer = Walk(der).enter()?;
         let body = outer.enter()?;
-        let algorithm = outer.expect(tag::SEQUENCE)?.content;
+        let algorithm = outer.expect(SEQUENCE)?.content;
         // The version is optional; without it, everything is one place further to the front.
-        let mut fields = body.skip_while(|field| field.tag == tag::FIRST).skip(4);
+        let mut fields = body.skip_while(|field| field.tag == FIRST).skip(4);
         Some(Self { algorithm, subject: fields.next()?.content, public_key: fields.next()?.whole })
     }
 
@@ -99,7 +56,7 @@ impl<'a> Certificate<'a> {
 
     /// The last common name in the subject.
     pub(crate) fn common_name(&self) -> Option<&'a str> {
-        let sets = Walk(self.subject).filter(|set| set.tag == tag::SET);
+        let sets = Walk(self.subject).filter(|set| set.tag == SET);
         let names = sets.filter_map(|set| {
             let mut pair = Walk(set.content).enter()?;
             (pair.next()?.content == COMMON_NAME).then(|| pair.next())?
@@ -126,13 +83,13 @@ mod tests {
     }
 
     fn sequence(parts: &[Vec<u8>]) -> Vec<u8> {
-        element(tag::SEQUENCE, &parts.concat())
+        element(SEQUENCE, &parts.concat())
     }
 
     fn certificate(signature: &AlgorithmIdentifier) -> Vec<u8> {
-        let name = |text: &[u8]| element(tag::SET, &sequence(&[element(6, COMMON_NAME), element(12, text)]));
+        let name = |text: &[u8]| element(SET, &sequence(&[element(6, COMMON_NAME), element(12, text)]));
         let body = [
-            element(tag::FIRST, &element(2, &[2])),
+            element(FIRST, &element(2, &[2])),
             element(2, &[1]),
             sequence(&[element(6, &[1])]),
             sequence(&[name(b"the authority")]),

@@ -1,6 +1,7 @@
 //! The base of the network sources: sockets with TLS, and the receive buffer.
 
 mod certificate;
+pub mod der;
 mod inbox;
 mod low_water;
 mod socket;

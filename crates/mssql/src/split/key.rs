@@ -94,13 +94,7 @@ impl Key {
             return self.between(range, number).map_err(NotSplit::Failed);
         }
         let values = match statement.one_table() {
-            Ok(table) if self.is_within => {
-                format!(
-                    "SELECT {} AS k FROM (\n{}\n) AS longshore_key",
-                    "k",
-                    table.rows(&format!("{} AS k", self.column))
-                )
-            }
+            Ok(table) if self.is_within => table.rows(&format!("{} AS k", self.column)),
             _ => statement.around(&format!("{} AS k", self.column), "1 = 1"),
         };
         if is_integer(self.native.class) {

@@ -5,7 +5,7 @@ use longshore_core::{Error, Load, Place, Result, Unrepresentable};
 use longshore_source::Nested;
 use longshore_source::fit::{self, Decimals};
 use longshore_values::decimal::DecimalType;
-use longshore_values::{Item, Misfit, per_second, push_number, text, uuid};
+use longshore_values::{Item, Misfit, calendar, per_second, push_number, text, uuid};
 use mssql_tds::datatypes::column_values::{
     ColumnValues, SqlDate, SqlDateTime, SqlDateTime2, SqlDateTimeOffset, SqlMoney, SqlSmallDateTime,
     SqlSmallMoney, SqlTime, SqlXml,
@@ -259,7 +259,9 @@ fn day(item: &Item<'_>) -> Result<SqlDate, Misfit> {
     let days = match item {
         Item::Date(days) => i64::from(*days),
         Item::Timestamp(value, unit) => fit::midnight(*value, *unit)?,
-        Item::Text(text) => temporal::parse_date(text).ok_or_else(|| fit::not_iso(false))?,
+        Item::Text(text) => {
+            calendar::date(text.as_bytes()).map(i64::from).ok_or_else(|| fit::not_iso(false))?
+        }
         _ => return Err(fit::unsuited(item)),
     };
     date(days)
