@@ -1,6 +1,8 @@
 """Databases that are served, and clients of others' for them."""
 
+import json
 import sqlite3
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
@@ -11,7 +13,7 @@ import adbc_driver_flightsql.dbapi as flightsql
 import duckdb
 import pyarrow as pa
 import pytest
-from adbc_driver_flightsql import DatabaseOptions
+from adbc_driver_flightsql import ConnectionOptions, DatabaseOptions
 
 import longshore
 
@@ -28,6 +30,20 @@ def client(server: longshore.Server, user: str | None = None, **options: Any) ->
     database = {"username": user, "password": f"{user} knows"} if user else {}
     more = options.pop("db_kwargs", {})
     return flightsql.connect(server.url.replace("grpc://", "grpc+tcp://"), db_kwargs={**database, **more}, **options)
+
+
+def client_with_session(server: longshore.Server) -> Any:
+    """Connect by that driver, with a session that has the option `longshore.parts`.
+
+    Its client in Go takes up a call's cookie in a thread of its own, perhaps when the next call has gone without it.
+    """
+    connection = client(server, autocommit=True, db_kwargs={DatabaseOptions.WITH_COOKIE_MIDDLEWARE.value: "true"})
+    session = connection.adbc_connection
+    session.set_options(**{f"{ConnectionOptions.OPTION_SESSION_OPTION_PREFIX.value}longshore.parts": "1"})
+    end = time.monotonic() + 10
+    while "longshore.parts" not in json.loads(session.get_option(ConnectionOptions.OPTION_SESSION_OPTIONS.value)):
+        assert time.monotonic() < end, "the client has no cookie"
+    return connection
 
 
 @pytest.fixture(scope="module", params=["store", "duckdb", "sqlite", "postgresql"])

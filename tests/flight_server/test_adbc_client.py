@@ -9,11 +9,11 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from adbc_driver_flightsql import ConnectionOptions, DatabaseOptions, StatementOptions
+from adbc_driver_flightsql import ConnectionOptions, StatementOptions
 from adbc_driver_manager import OperationalError, ProgrammingError
 
 import longshore
-from tests.flight_server.conftest import BERTHS, Connect, client, made
+from tests.flight_server.conftest import BERTHS, Connect, client, client_with_session, made
 
 Place = Callable[[int], str]
 
@@ -216,11 +216,10 @@ def test_tables_are_found_and_made_by_catalogue_and_schema(connect: Connect, tab
 
 
 def test_a_session_has_options(tmp_path: Path) -> None:
-    cookies = {DatabaseOptions.WITH_COOKIE_MIDDLEWARE.value: "true"}
     one, erased = (ConnectionOptions[f"OPTION_{what}SESSION_OPTION_PREFIX"].value for what in ("", "ERASE_"))
     with (
         longshore.serve(made("duckdb", tmp_path), port=0) as server,
-        client(server, autocommit=True, db_kwargs=cookies) as connection,
+        client_with_session(server) as connection,
         connection.cursor() as cursor,
     ):
         session = connection.adbc_connection

@@ -24,7 +24,7 @@ from longshore import _core
 from longshore.duckdb import parameter_types
 from longshore.errors import InterfaceError, OperationalError
 from tests.certificates import Certificates
-from tests.flight_server.conftest import BERTHS, DatabaseOptions, client, made
+from tests.flight_server.conftest import BERTHS, DatabaseOptions, client, client_with_session, made
 
 
 @pytest.fixture
@@ -214,17 +214,15 @@ def test_a_stream_that_is_left_ends_its_statement(lake: str) -> None:
 
 def test_a_session_has_a_schema(tmp_path: Path) -> None:
     url = made("duckdb", tmp_path)
-    with longshore.serve(url, port=0) as server:
-        cookies = {DatabaseOptions.WITH_COOKIE_MIDDLEWARE.value: "true"}
-        with client(server, db_kwargs=cookies, autocommit=True) as connection:
-            with connection.cursor() as cursor:
-                cursor.execute("CREATE SCHEMA dock")
-                cursor.execute("CREATE TABLE dock.berths AS SELECT 1 AS berth")
-            connection.adbc_current_db_schema = "dock"
-            assert connection.adbc_current_db_schema == "dock"
-            assert count(connection) == 1
-            with pytest.raises(Exception, match=r"(?i)invalid"):
-                connection.adbc_current_db_schema = "no_such_schema"
+    with longshore.serve(url, port=0) as server, client_with_session(server) as connection:
+        with connection.cursor() as cursor:
+            cursor.execute("CREATE SCHEMA dock")
+            cursor.execute("CREATE TABLE dock.berths AS SELECT 1 AS berth")
+        connection.adbc_current_db_schema = "dock"
+        assert connection.adbc_current_db_schema == "dock"
+        assert count(connection) == 1
+        with pytest.raises(Exception, match=r"(?i)invalid"):
+            connection.adbc_current_db_schema = "no_such_schema"
 
 
 def test_longshore_reads_what_it_serves(lake: str, users: Path, tmp_path: Path) -> None:
