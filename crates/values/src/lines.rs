@@ -29,7 +29,7 @@ pub fn csv_lines(batch: &RecordBatch, delimiter: char, before: u64) -> Result<Ve
             let is_value = column.push_text(row, &mut cell).map_err(|error| column.at(error, row, before))?;
             try_reserve(&mut lines, 2 * cell.len() + 4)?;
             if at > 0 {
-                lines.push(delimiter as u8);
+                lines.extend_from_slice(delimiter.encode_utf8(&mut [0; 4]).as_bytes());
             }
             if is_value {
                 push_field(&mut lines, &cell, delimiter);
@@ -380,5 +380,6 @@ mod tests {
         let batch = RecordBatch::try_from_iter([("a", column.clone()), ("a", column)]).unwrap();
         assert_eq!(json_lines(&batch, 0).unwrap_err().kind(), longshore_core::Kind::NotSupported);
         assert_eq!(csv_lines(&batch, ';', 0).unwrap(), b"a;a\n");
+        assert_eq!(csv_lines(&batch, '€', 0).unwrap(), "a€a\n".as_bytes());
     }
 }
