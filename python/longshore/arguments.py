@@ -11,7 +11,7 @@ from longshore.errors import InterfaceError
 from longshore.options import Options
 from longshore.progress import Progress
 from longshore.target import SQLAlchemyText
-from longshore.texts import display, name_text, statement_text, table_text
+from longshore.texts import display, name_text, quoted, statement_text, table_text
 
 Backend = Literal["numpy", "numpy_nullable", "pyarrow"]
 Query = str | SQLAlchemyText | Sequence[str | SQLAlchemyText]
@@ -276,7 +276,7 @@ def table_name(given: object) -> tuple[str | None, str]:
 
 def exact_name(table: str, schema: str | None) -> str | tuple[str, str]:
     """Give a table's name whose dots and quotes are its own."""
-    return (schema, table) if schema is not None else '"{}"'.format(table.replace('"', '""'))
+    return (schema, table) if schema is not None else quoted(table)
 
 
 def _parts(text: str) -> list[str]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from longshore import _core
 from longshore.arguments import table_name
 from longshore.errors import NotSupportedError
+from longshore.texts import quoted
 from longshore.threads import own_cancel_handle
 
 if TYPE_CHECKING:
@@ -32,18 +33,18 @@ def current_place(connection: "Connection") -> tuple[str | None, str | None]:
 
 def calling(connection: "Connection", procedure: str, parameters: Iterable[str]) -> str:
     """Give the statement that calls a procedure, with named parameters."""
-    scheme = _scheme(connection)
+    scheme = connection._scheme  # noqa: SLF001  as below
     if scheme not in _CALLS:
         raise NotSupportedError(f"{scheme} has no stored procedures", hint="run the statements themselves")
     schema, name = table_name(procedure)
-    quoted = _quoted(schema, name, _CALLS[scheme])
+    called = ".".join(quoted(part, _CALLS[scheme]) for part in (schema, name) if part is not None)
     places = ", ".join(f":{parameter}" for parameter in parameters)
     if scheme in _POSTGRESQL:
         with separate_cursor(connection) as cursor:
             kinds = cursor.execute(_KIND, {"schema": schema, "name": name}).fetchall()
         if ("f",) in kinds:
-            return f"SELECT * FROM {quoted}({places})"  # noqa: S608  the name is in quotes
-    return f"CALL {quoted}({places})"
+            return f"SELECT * FROM {called}({places})"  # noqa: S608  the name is in quotes
+    return f"CALL {called}({places})"
 
 
 def has_table(connection: "Connection", table: str | tuple[str, str]) -> bool:
@@ -74,12 +75,3 @@ def separate_cursor(connection: "Connection") -> "Iterator[Cursor]":
     finally:
         if not was_open:
             connection.rollback()
-
-
-def _scheme(connection: "Connection") -> str:
-    return connection._scheme  # noqa: SLF001  as above
-
-
-def _quoted(schema: str | None, name: str, quote: str) -> str:
-    parts = [name] if schema is None else [schema, name]
-    return ".".join(quote + part.replace(quote, quote * 2) + quote for part in parts)

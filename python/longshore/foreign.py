@@ -1,6 +1,5 @@
 """Keywords of other libraries, and what to write here instead of each."""
 
-import difflib
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping
@@ -8,7 +7,7 @@ from dataclasses import fields
 from typing import Any, ParamSpec, TypeVar, cast
 
 from longshore.options import Options
-from longshore.texts import display
+from longshore.texts import closest, display
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -136,5 +135,5 @@ def _instead(name: str, known: Iterable[str], foreign: Mapping[str, str]) -> str
         return f": {foreign[name]}"
     if "options" in known and any(field.name == name for field in fields(Options)):
         return f': give options={{"{name}": ...}}'
-    close = difflib.get_close_matches(name, [*known], n=1)
-    return f": did you mean {close[0]!r}?" if close else ""
+    close = closest(name, known)
+    return f": did you mean {close!r}?" if close else ""

@@ -1,13 +1,12 @@
 """The documented keys of ``options=``."""
 
-import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from itertools import chain
 from typing import Any, Literal, get_args
 
 from longshore.errors import InterfaceError
-from longshore.texts import display
+from longshore.texts import closest, display
 
 _UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
 
@@ -82,8 +81,8 @@ class Options:
         known = [field.name for field in fields(cls)]
         for key in given:
             if key not in known:
-                close = difflib.get_close_matches(str(key), known, n=1)
-                remedy = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known)}"
+                close = closest(str(key), known)
+                remedy = f"did you mean {close!r}?" if close else f"known are {', '.join(known)}"
                 raise InterfaceError(f"unknown option {display(key)}; {remedy}")
         return cls(**dict(given))
 

@@ -1,7 +1,8 @@
 """Texts of callers: what UTF-8 can hold, what is not a connection instead, and what of it an error may show."""
 
+import difflib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NoReturn
 
 from longshore.errors import InterfaceError
@@ -112,6 +113,11 @@ def _shortened(text: str) -> str:
     return repr(text) if len(text) <= _CHARACTERS else f"{text[:_CHARACTERS]!r}..."
 
 
-def quoted(name: str) -> str:
-    """Give a name in quotes, as the SQL standard has them."""
-    return '"' + name.replace('"', '""') + '"'
+def quoted(name: str, mark: str = '"') -> str:
+    """Give a name in quotes, which are doubled within it; the SQL standard has these."""
+    return mark + name.replace(mark, 2 * mark) + mark
+
+
+def closest(name: str, known: Iterable[str]) -> str | None:
+    """Give the known name that is probably meant."""
+    return next(iter(difflib.get_close_matches(name, [*known], n=1)), None)

@@ -1,7 +1,6 @@
 """DuckDB's exceptions as Longshore's."""
 
 import contextlib
-import difflib
 import json
 import re
 from collections.abc import Collection, Iterator
@@ -9,6 +8,7 @@ from collections.abc import Collection, Iterator
 from longshore import errors
 from longshore.duckdb.instance import engine
 from longshore.errors import masked
+from longshore.texts import closest
 
 #: From the particular to the general: the first match counts.
 _KINDS: dict[str, type[errors.Error]] = {
@@ -133,13 +133,10 @@ def with_column_hint(error: errors.Error, names: Collection[str]) -> errors.Erro
     match = _COLUMN.match(str(error))
     if match is None or not names:
         return error
-    close = difflib.get_close_matches(match[1], sorted(names), n=1)
+    close = closest(match[1], names)
     some = ", ".join(map(repr, sorted(names)[:_HINT_COLUMNS]))
-    hint = (
-        f"did you mean {close[0]!r}?"
-        if close
-        else f"the columns are {some}{', ...' if len(names) > _HINT_COLUMNS else ''}"
-    )
+    more = ", ..." if len(names) > _HINT_COLUMNS else ""
+    hint = f"did you mean {close!r}?" if close else f"the columns are {some}{more}"
     return type(error)(_CANDIDATES.sub("", str(error)), hint=hint)
 
 

@@ -1,6 +1,5 @@
 """The variables and files that a query names, as tables of the engine's."""
 
-import difflib
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -18,7 +17,7 @@ from longshore.errors import DataError, InterfaceError, OperationalError, Progra
 from longshore.frames.inputs import column_names, engine_table, is_repeatable
 from longshore.frames.pushdown import Projection, fold_name
 from longshore.options import Options
-from longshore.texts import display
+from longshore.texts import closest, display
 
 
 @dataclass(frozen=True)
@@ -81,7 +80,7 @@ class Scope:
         names = {other for variables in self._visible() for other, value in variables.items() if self._is_table(value)}
         if alike := [other for other in names if other.casefold() == name.casefold()]:
             return min(alike)
-        return next(iter(difflib.get_close_matches(name, sorted(names), n=1)), None)
+        return closest(name, names)
 
     def _visible(self) -> Iterator[Mapping[str, Any]]:
         yield self._tables
@@ -257,8 +256,8 @@ def _missing_table(name: str, close: str | None) -> ProgrammingError:
 
 
 def _unknown_keyword(name: str) -> InterfaceError:
-    close = difflib.get_close_matches(name, _KEYWORDS, n=1)
-    remedy = f"did you mean {close[0]!r}?" if close else "the query names no such table"
+    close = closest(name, _KEYWORDS)
+    remedy = f"did you mean {close!r}?" if close else "the query names no such table"
     return InterfaceError(f"unknown keyword {display(name)}; {remedy}")
 
 

@@ -31,6 +31,7 @@ from longshore.shell.output import (
     write_output,
 )
 from longshore.target import is_address
+from longshore.texts import quoted
 
 if TYPE_CHECKING:
     from longshore.stream import Stream
@@ -331,8 +332,7 @@ def schema(
 def _quoted(table: str | None, target: str) -> str:
     """Put a table's name into a statement, with its case as it is."""
     mark = "`" if scheme_of(target) in _BACKTICKS else '"'
-    parts = [part for part in table_name(table) if part is not None]
-    return ".".join(f"{mark}{part.replace(mark, mark * 2)}{mark}" for part in parts)
+    return ".".join(quoted(part, mark) for part in table_name(table) if part is not None)
 
 
 def _column_fields(field: Any) -> dict[str, Any]:

@@ -146,11 +146,26 @@ def first_failure(values: Any, convert: Callable[[Any], object]) -> int:
     def fails(rows: int) -> bool:
         try:
             convert(values.slice(0, rows))
-        except (pa.ArrowInvalid, UnrepresentableError):
+        except (ValueError, pa.ArrowException, UnrepresentableError):
             return True
         return False
 
     return bisect.bisect_left(range(len(values) + 1), x=True, key=fails) - 1
+
+
+def is_text(kind: Any) -> bool:
+    """Whether its values are texts, however they lie."""
+    return kind in {pa.string(), pa.large_string(), pa.string_view()}
+
+
+def is_bytes(kind: Any) -> bool:
+    """Whether its values are bytes, however they lie."""
+    return bool(pa.types.is_fixed_size_binary(kind)) or kind in {pa.binary(), pa.large_binary(), pa.binary_view()}
+
+
+def is_list(kind: Any) -> bool:
+    """Whether its values are lists."""
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
 
 
 def plain_type(kind: Any) -> Any:

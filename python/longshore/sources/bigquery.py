@@ -5,7 +5,6 @@ import binascii
 import contextlib
 import datetime as dt
 import decimal
-import difflib
 import json
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,8 +22,10 @@ from requests.exceptions import RequestException
 from longshore import errors
 from longshore.sources.arrow import streamed
 from longshore.sources.bigquery_types import schema_of, typed
+from longshore.sources.loading import Load
 from longshore.sources.many import Insert, Kinds, Row
 from longshore.sources.session import DriverSession, Result
+from longshore.texts import closest
 
 _LOGIN = "run gcloud auth application-default login, or name a key file: ?credentials_path="
 _READ = "the reader needs the role BigQuery Read Session User, as rows come by the Storage Read API"
@@ -51,8 +52,8 @@ def connect(rest: str, keywords: Mapping[str, str], **_: bool) -> "Session":
         dataset = ""
     for name in given:
         if name not in _SETTINGS:
-            closest = difflib.get_close_matches(name, _SETTINGS, 1)
-            hint = f"did you mean {closest[0]}?" if closest else f"the settings are {', '.join(sorted(_SETTINGS))}"
+            meant = closest(name, _SETTINGS)
+            hint = f"did you mean {meant}?" if meant else f"the settings are {', '.join(sorted(_SETTINGS))}"
             raise errors.InterfaceError(f"{name!r} is not a setting of BigQuery", hint=hint)
     credentials = _credentials(given)
     dataset = given.get("dataset", unquote(dataset.strip("/")))
@@ -274,7 +275,7 @@ class Session(DriverSession):
         """Begin to write."""
         from longshore.sources.bigquery_loading import TableLoader
 
-        return TableLoader(self, **load)
+        return TableLoader(self, Load(**load))
 
     def _another(self) -> Any:
         # Nothing of a query stays.

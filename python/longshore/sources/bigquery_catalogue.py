@@ -4,6 +4,7 @@ Each is a job, which bills 10 MiB at least. Rows are counted: the tables' statis
 """
 
 from longshore.sources.bigquery_loading import quoted
+from longshore.sources.dialects import escaped
 
 _PLACE = "{0}.table_catalog AS catalog_name, {0}.table_schema AS db_schema_name, {0}.table_name AS table_name"
 _TABLES = """SELECT {place}, CASE WHEN t.table_type LIKE '%VIEW' THEN 'view' ELSE 'table' END AS table_type
@@ -34,8 +35,8 @@ _NONE = "SELECT '' AS nothing LIMIT 0"
 def catalogue(project: str, dataset: str, location: str) -> dict[str, str]:
     """Give the queries, of a dataset where there is one."""
     views = f"{quoted(project, dataset or f'region-{location.lower()}')}.INFORMATION_SCHEMA"
-    schema = literal(dataset) if dataset else "CAST(NULL AS STRING)"
-    own = f"{literal(project)} AS catalog_name, {schema} AS db_schema_name"
+    schema = escaped(dataset) if dataset else "CAST(NULL AS STRING)"
+    own = f"{escaped(project)} AS catalog_name, {schema} AS db_schema_name"
     all_datasets = f"SELECT catalog_name, schema_name AS db_schema_name FROM {views}.SCHEMATA ORDER BY 2"  # noqa: S608
     return {
         "current": f"SELECT {own}, 'BigQuery' AS vendor_name, 'v2' AS vendor_version",
@@ -46,8 +47,3 @@ def catalogue(project: str, dataset: str, location: str) -> dict[str, str]:
         "constraints": _CONSTRAINTS.format(place=_PLACE.format("c"), views=views) if dataset else _NONE,
         "table_types": "table, view",
     }
-
-
-def literal(text: str) -> str:
-    """Give a text for a statement."""
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

@@ -23,7 +23,8 @@ from google.cloud import bigquery
 from longshore.errors import DataError, Error, NotSupportedError, OperationalError, ProgrammingError
 from longshore.sources.bigquery_types import native_of
 from longshore.sources.bigquery_values import Column, new_type, parsed
-from longshore.sources.loading import EXISTS, MISSING
+from longshore.sources.dialects import BACKTICK, escaped
+from longshore.sources.loading import EXISTS, MISSING, Load, matched
 
 if TYPE_CHECKING:
     from longshore.sources.bigquery import Session
@@ -39,35 +40,22 @@ _STAGED_FOR = dt.timedelta(days=1)
 
 def quoted(*names: str) -> str:
     """Give a name, which may have several parts, in quotes."""
-    return ".".join("`" + name.replace("\\", "\\\\").replace("`", "\\`") + "`" for name in names)
+    return ".".join(escaped(name, BACKTICK) for name in names)
 
 
 class TableLoader:
     """Rows on their way into a table."""
 
-    def __init__(
-        self,
-        session: "Session",
-        *,
-        schema: str | None,
-        table: str,
-        columns: object,
-        required: Sequence[str],
-        if_exists: str,
-        key: Sequence[str],
-        types: Mapping[str, str],
-    ) -> None:
+    def __init__(self, session: "Session", load: Load) -> None:
         """Look at the table that is there, and make none."""
         if session.transaction != "none":
             raise NotSupportedError("a write of BigQuery's cannot be part of a transaction", hint=_ALONE)
-        self._session, self._mode, self._key = session, if_exists, list(key)
-        self._path = _path(session, schema, table)
-        self._name, self._target = f"{self._path[1]}.{table}", quoted(*self._path)
+        self._session, self._mode, self._key = session, load.if_exists, list(load.key)
+        self._path = _path(session, load.schema, load.table)
+        self._name, self._target = f"{self._path[1]}.{load.table}", quoted(*self._path)
         self._before = self._existing_table()
-        data = pa.table(columns).schema
-        self._columns = (
-            self._new(data, {*required}, types) if if_exists in {"fail", "replace"} else self._existing_columns(data)
-        )
+        data, makes = pa.table(load.columns).schema, self._mode in {"fail", "replace"}
+        self._columns = self._new(data, {*load.required}, load.types) if makes else self._existing_columns(data)
         for column, kind in zip(self._columns, data.types, strict=True):
             column.check(kind)
         self._needed = {each.field.name for each in self._columns if each.field.mode == "REQUIRED"}
@@ -75,7 +63,7 @@ class TableLoader:
         self._is_staged = False
         arrow = [each.arrow for each in self._columns]
         #: Of equal keys the last counts.
-        self._places = [pa.field(f"{self._rows}_n", pa.int64())] if if_exists == "upsert" else []
+        self._places = [pa.field(f"{self._rows}_n", pa.int64())] if self._mode == "upsert" else []
         self._schema = pa.schema(arrow + self._places)
         with _file_errors(), contextlib.ExitStack() as failed:
             self._file: IO[bytes] = failed.enter_context(tempfile.TemporaryFile(prefix="longshore"))
@@ -103,27 +91,21 @@ class TableLoader:
             native = types.get(field.name) or new_type(field)
             mode = "REQUIRED" if field.name in required or field.name in self._key else "NULLABLE"
             columns.append(Column(field.name, native, parsed(field.name, native, mode)))
-        return self._distinct(columns)
+        if len({name.lower() for name in data.names}) < len(data):
+            raise ProgrammingError("the data has two columns that the table does not tell apart")
+        return columns
 
     def _existing_columns(self, data: pa.Schema) -> list[Column]:
         fields = {each.name.lower(): each for each in self._before.schema}
-        if unknown := [name for name in data.names if name.lower() not in fields]:
-            hint = f"it has {', '.join(each.name for each in fields.values())}"
-            raise ProgrammingError(f"the table {self._name} has no column {', '.join(map(repr, unknown))}", hint=hint)
-        known = [(name, fields[name.lower()]) for name in data.names]
-        given = {field.name for _, field in known}
+        found = matched(self._name, data.names, fields, str.lower, (each.name for each in fields.values()))
+        given = {field.name for field in found}
         if needed := [
             each.name for each in fields.values()
             if each.mode == "REQUIRED" and each.name not in given and each.default_value_expression is None
         ]:  # fmt: skip
             message = f"the table {self._name} needs a value of {', '.join(needed)}, which the data has not"
             raise ProgrammingError(message)
-        return self._distinct([Column(name, native_of(field), field) for name, field in known])
-
-    def _distinct(self, columns: list[Column]) -> list[Column]:
-        if len({each.field.name.lower() for each in columns}) < len(columns):
-            raise ProgrammingError("the data has two columns that the table does not tell apart")
-        return columns
+        return [Column(name, native_of(field), field) for name, field in zip(data.names, found, strict=True)]
 
     def push(self, frame: object, before: int) -> None:
         """Write rows into the file; raises ``DataError`` for a value that the column does not hold exactly."""

@@ -6,21 +6,18 @@ from typing import Any
 import pyarrow as pa
 
 from longshore.errors import DataError, NotSupportedError
+from longshore.sources.arrow import first_failure
 
-_UTC = pa.timestamp("us", "UTC")
-_TYPES = {
+TYPES = {
     "STRING": pa.string(),
     "BYTES": pa.binary(),
-    "INTEGER": pa.int64(),
     "INT64": pa.int64(),
-    "FLOAT": pa.float64(),
     "FLOAT64": pa.float64(),
-    "BOOLEAN": pa.bool_(),
     "BOOL": pa.bool_(),
     "DATE": pa.date32(),
     "TIME": pa.time64("us"),
     "DATETIME": pa.timestamp("us"),
-    "TIMESTAMP": _UTC,
+    "TIMESTAMP": pa.timestamp("us", "UTC"),
     "NUMERIC": pa.decimal128(38, 9),
     "BIGNUMERIC": pa.decimal256(76, 38),
     "GEOGRAPHY": pa.string(),
@@ -54,16 +51,16 @@ def _field(field: Any) -> pa.Field:
 
 
 def _type(field: Any) -> pa.DataType:
-    name = field.field_type.upper()
-    if name in {"RECORD", "STRUCT"}:
+    name = name_of(field)
+    if name == "STRUCT":
         return pa.struct([_field(inner) for inner in field.fields])
     if name == "RANGE":
-        bound = _TYPES[field.range_element_type.element_type.upper()]
+        bound = TYPES[field.range_element_type.element_type.upper()]
         return pa.struct([("start", bound), ("end", bound)])
-    if name not in _TYPES:
+    if name not in TYPES:
         message = f"a column of {name} cannot be read"
         raise NotSupportedError(message, column=field.name, native_type=name.lower(), hint=_AS_TEXT)
-    return _TYPES[name]
+    return TYPES[name]
 
 
 def name_of(field: Any) -> str:
@@ -93,18 +90,7 @@ def typed(batch: pa.RecordBatch, schema: pa.Schema, before: int) -> pa.RecordBat
                 # BIGNUMERIC has a part of a 77th digit, which Arrow's decimals have not.
                 arrays[-1].validate(full=True)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            row = _row(array, field.type)
-            native = field.metadata[b"bigquery:type"].decode()
-            raise DataError(
-                str(error), column=field.name, row=before + row, native_type=native, hint=_AS_TEXT
-            ) from None
+            kind, native = field.type, field.metadata[b"bigquery:type"].decode()
+            row = before + max(first_failure(array, lambda part: part.cast(kind).validate(full=True)), 0)  # noqa: B023  run here
+            raise DataError(str(error), column=field.name, row=row, native_type=native, hint=_AS_TEXT) from None
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
-
-
-def _row(array: pa.Array, kind: pa.DataType) -> int:
-    for row in range(len(array)):
-        try:
-            array.slice(row, 1).cast(kind).validate(full=True)
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-            return row
-    return 0

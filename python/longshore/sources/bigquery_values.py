@@ -14,30 +14,21 @@ import pyarrow.compute as pc
 from google.cloud import bigquery
 
 from longshore.errors import DataError, NotSupportedError, ProgrammingError
+from longshore.sources import arrow
 from longshore.sources.arrow import UnrepresentableError, decoded, first_failure, plain, plain_type, refuse
-from longshore.sources.bigquery_types import name_of
+from longshore.sources.bigquery_types import TYPES, name_of
 from longshore.sources.loading import misfit
 
 _NUMERIC, _BIGNUMERIC = (38, 9), (76, 38)
-_LOADED = {
-    "INT64": pa.int64(),
-    "FLOAT64": pa.float64(),
-    "BOOL": pa.bool_(),
-    "STRING": pa.string(),
-    "BYTES": pa.binary(),
-    "DATE": pa.date32(),
-    "TIMESTAMP": pa.timestamp("us", "UTC"),
-    "NUMERIC": pa.decimal128(*_NUMERIC),
-    "BIGNUMERIC": pa.decimal256(*_BIGNUMERIC),
-}
-#: The types that are loaded as text, with the type whose text it is, and the SQL of its value.
+#: The types that are loaded as text, with the SQL of a value.
 _AS_TEXT = {
-    "TIME": (pa.time64("us"), "CAST({} AS TIME)"),
-    "DATETIME": (pa.timestamp("us"), "CAST({} AS DATETIME)"),
-    "JSON": (pa.string(), "PARSE_JSON({})"),
-    "GEOGRAPHY": (pa.string(), "ST_GEOGFROMTEXT({})"),
-    "INTERVAL": (pa.month_day_nano_interval(), "CAST({} AS INTERVAL)"),
+    "TIME": "CAST({} AS TIME)",
+    "DATETIME": "CAST({} AS DATETIME)",
+    "JSON": "PARSE_JSON({})",
+    "GEOGRAPHY": "ST_GEOGFROMTEXT({})",
+    "INTERVAL": "CAST({} AS INTERVAL)",
 }
+_LOADED = {name: kind for name, kind in TYPES.items() if name not in _AS_TEXT}
 #: The classes of values that a type takes, where each of them fits.
 _TAKES = {
     "INT64": {"number", "bool", "text"},
@@ -58,9 +49,8 @@ _TAKES = {
 _CLASSES: Sequence[tuple[Callable[[Any], bool], str]] = (
     (pa.types.is_boolean, "bool"),
     (lambda kind: pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind), "number"),
-    (lambda kind: kind in {pa.string(), pa.large_string(), pa.string_view()}, "text"),
-    (lambda kind: pa.types.is_fixed_size_binary(kind) or kind in {pa.binary(), pa.large_binary(), pa.binary_view()},
-     "binary"),
+    (arrow.is_text, "text"),
+    (arrow.is_bytes, "binary"),
     (pa.types.is_date, "date"),
     (pa.types.is_time, "time"),
     (lambda kind: pa.types.is_timestamp(kind) and kind.tz is None, "naive"),
@@ -143,8 +133,8 @@ def new_type(field: Any) -> str:
     native = None
     if pa.types.is_struct(kind):
         native = f"STRUCT<{', '.join(f'`{each.name}` {new_type(each)}' for each in kind)}>"
-    elif _is_list_type(kind):
-        native = None if _is_list_type(kind.value_type) else f"ARRAY<{new_type(kind.value_field)}>"
+    elif arrow.is_list(kind):
+        native = None if arrow.is_list(kind.value_type) else f"ARRAY<{new_type(kind.value_field)}>"
     elif pa.types.is_decimal(kind):
         native = _new_decimal(kind.precision - kind.scale, kind.scale)
     elif kind == pa.uint64():
@@ -209,10 +199,6 @@ def _class(kind: Any) -> str:
     return next((name for is_one, name in _CLASSES if is_one(kind)), "")
 
 
-def _is_list_type(kind: Any) -> bool:
-    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
-
-
 def _is_list(field: Any) -> bool:
     return bool((field.mode or "").upper() == "REPEATED")
 
@@ -247,13 +233,13 @@ def _sql(field: Any, column: str) -> str:
             return column
         made = ", ".join(f"{_sql(each, plain)} AS `{name}`" for name, plain, each in parts)
         return f"IF({column} IS NULL, NULL, STRUCT({made}))"
-    return _AS_TEXT.get(name_of(field), (None, "{}"))[1].format(column)
+    return _AS_TEXT.get(name_of(field), "{}").format(column)
 
 
 def _check(kind: Any, field: Any, name: str) -> None:
     kind = pa.string() if getattr(kind, "extension_name", "") == "arrow.uuid" else plain_type(kind)
     native, of_data = name_of(field), _class(kind)
-    if _is_list(field) and _is_list_type(kind):
+    if _is_list(field) and arrow.is_list(kind):
         _check(kind.value_type, _element(field), name)
         return
     known = {each.name.lower(): each for each in field.fields}
@@ -333,7 +319,7 @@ def _precise(field: Any) -> pa.DataType:
     if native in {"NUMERIC", "BIGNUMERIC"} and precision is not None:
         wide = pa.decimal128 if native == "NUMERIC" else pa.decimal256
         return wide(precision, scale or 0)
-    return _LOADED.get(native) or _AS_TEXT[native][0]
+    return TYPES[native]
 
 
 def _exact(values: Any, kind: pa.DataType) -> pa.Array:

@@ -10,8 +10,8 @@ from longshore import errors
 from longshore.sources.arrow import ingested, streamed
 from longshore.sources.clickhouse_http import Address, Answer, Connection, ServerError
 from longshore.sources.clickhouse_loading import UPSERT, ClickHouseLoader
-from longshore.sources.clickhouse_values import bound, column_type, declared, parted, quoted, readable, staged, typed
-from longshore.sources.dialects import CLICKHOUSE
+from longshore.sources.clickhouse_values import bound, column_type, declared, parted, readable, staged, typed
+from longshore.sources.dialects import BACKTICK, CLICKHOUSE, escaped
 from longshore.sources.loading import TableLoader
 from longshore.sources.session import NOTHING, DriverSession, Result, hidden
 
@@ -135,7 +135,7 @@ class Session(DriverSession):
 
     def _stage(self, name: str, frame: object) -> None:
         rows = staged(ingested(frame, CLICKHOUSE)).combine_chunks()
-        lines = ", ".join(f"{quoted(field.name)} {declared(column_type(field))}" for field in rows.schema)
+        lines = ", ".join(f"{escaped(field.name, BACKTICK)} {declared(column_type(field))}" for field in rows.schema)
         self.connection.run(f"CREATE OR REPLACE TEMPORARY TABLE {name} ({lines}) ENGINE = Memory")
         if rows.num_rows:
             sink = pa.BufferOutputStream()

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from longshore.errors import NotSupportedError, ProgrammingError
+from longshore.errors import NotSupportedError
 from longshore.sources.clickhouse_values import NAIVE, NO_ZONE, ZONE, declared
 from longshore.sources.dialects import is_cut, literal
-from longshore.sources.loading import EXISTS, TableLoader
+from longshore.sources.loading import HiddenTableLoader
 
 if TYPE_CHECKING:
     from longshore.sources.clickhouse import Session
@@ -20,18 +20,14 @@ _OVERFLOW = "date_time_overflow_behavior"
 _WRAPPING = {_OVERFLOW: "ignore"}
 
 
-class ClickHouseLoader(TableLoader):
-    """Rows on their way into a table, through another that takes its place, or whose rows it gets."""
+class ClickHouseLoader(HiddenTableLoader):
+    """Rows on their way into a table."""
 
     _session: "Session"
-    #: The table that rows go into on their way.
-    _hidden: str | None = None
 
     def _begin(self, columns: object, if_exists: str, types: Mapping[str, str]) -> None:
-        self._mode, self._final = if_exists, self._target
-        self._is_there = bool(self._catalogue(self._dialect.columns))
-        if if_exists == "fail" and self._is_there:
-            raise ProgrammingError(f"the table {self._name} is there already", hint=EXISTS)
+        self._final = self._target
+        self._look(if_exists)
         if if_exists in {"fail", "replace"}:
             self._hide()
             self._table = literal(self._rows + "_new")
@@ -91,17 +87,3 @@ class ClickHouseLoader(TableLoader):
             self._hidden = None
         self._drop()
         super().commit()
-
-    def abort(self) -> None:
-        """Leave the table as it was."""
-        self._drop()
-        super().abort()
-
-    def _drop(self) -> None:
-        hidden, self._hidden = self._hidden, None
-        if hidden is not None:
-            self._change(f"DROP TABLE IF EXISTS {hidden}")
-
-    def _change(self, statement: str) -> None:
-        with self._session.connection.interruption.suspended():
-            self._session.execute(statement)

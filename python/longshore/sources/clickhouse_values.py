@@ -10,6 +10,8 @@ from uuid import UUID
 import pyarrow as pa
 
 from longshore.errors import NotSupportedError, ProgrammingError
+from longshore.sources.arrow import is_list
+from longshore.sources.dialects import BACKTICK, escaped
 
 #: Texts, names and comments, in which nothing is a parameter; casts; the parameters of ClickHouse's own form; and ours.
 _TOKEN = re.compile(
@@ -155,7 +157,7 @@ def _array(values: Sequence[Any]) -> tuple[str, str]:
         raise NotSupportedError(f"a list of {' and '.join(sorted(kinds))} cannot be a parameter of ClickHouse's")
     kind = kinds.pop() if kinds else "Nothing"
     plain = kind.startswith(("Int", "UInt", "Float", "Bool", "Array"))
-    texts = ["NULL" if each is None else each[1] if plain else literal(each[1]) for each in found]
+    texts = ["NULL" if each is None else each[1] if plain else escaped(each[1]) for each in found]
     return f"Array({kind if kind.startswith('Array') else f'Nullable({kind})'})", f"[{','.join(texts)}]"
 
 
@@ -171,11 +173,6 @@ _TEXTS_OF: Mapping[type, Callable[[Any], tuple[str, str]]] = {
     UUID: lambda value: ("UUID", str(value)),
     list: _array,
 }
-
-
-def literal(text: str) -> str:
-    """Give a text in quotes."""
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 def column_type(field: pa.Field, *, nullable: bool = True) -> str:
@@ -203,16 +200,8 @@ def _type_of(field: pa.Field) -> str:
 
 
 def _struct(kind: pa.DataType) -> str:
-    fields = [kind.field(at) for at in range(kind.num_fields)]
-    return f"Tuple({', '.join(f'{quoted(each.name)} {column_type(each)}' for each in fields)})"
-
-
-def _map(kind: pa.DataType) -> str:
-    return f"Map({column_type(kind.key_field, nullable=False)}, {column_type(kind.item_field)})"
-
-
-def _list(kind: pa.DataType) -> str:
-    return f"Array({column_type(kind.value_field)})"
+    fields = (kind.field(at) for at in range(kind.num_fields))
+    return f"Tuple({', '.join(f'{escaped(each.name, BACKTICK)} {column_type(each)}' for each in fields)})"
 
 
 _OTHERS: Sequence[tuple[Callable[[pa.DataType], bool], Callable[[pa.DataType], str]]] = (
@@ -220,17 +209,13 @@ _OTHERS: Sequence[tuple[Callable[[pa.DataType], bool], Callable[[pa.DataType], s
     (pa.types.is_decimal, lambda kind: f"Decimal({kind.precision}, {kind.scale})"),
     (pa.types.is_timestamp, lambda kind: f"DateTime64({_DIGITS[kind.unit]}, '{'UTC' if kind.tz else NO_ZONE}')"),
     (pa.types.is_time, lambda kind: f"Time64({_DIGITS[kind.unit]})"),
-    (pa.types.is_map, _map),
+    (
+        pa.types.is_map,
+        lambda kind: f"Map({column_type(kind.key_field, nullable=False)}, {column_type(kind.item_field)})",
+    ),
     (pa.types.is_struct, _struct),
-    (pa.types.is_list, _list),
-    (pa.types.is_large_list, _list),
-    (pa.types.is_fixed_size_list, _list),
+    (is_list, lambda kind: f"Array({column_type(kind.value_field)})"),
 )
-
-
-def quoted(name: str) -> str:
-    """Give a name in quotes."""
-    return "`" + name.replace("\\", "\\\\").replace("`", "\\`") + "`"
 
 
 def staged(table: pa.Table) -> pa.Table:

@@ -7,6 +7,7 @@ from typing import Literal
 
 from longshore import errors
 from longshore._core import CATALOGUES
+from longshore.texts import quoted
 
 _FRACTIONS = ("DECIMAL", "NUMERIC", "DOUBLE", "FLOAT", "REAL")
 #: A number's text without the zeros at its end.
@@ -66,12 +67,21 @@ class Dialect:
 
     def quoted(self, *names: str) -> str:
         """Give a name, which may have several parts, in quotes."""
-        return ".".join(self.quote + name.replace(self.quote, 2 * self.quote) + self.quote for name in names)
+        return ".".join(quoted(name, self.quote) for name in names)
 
 
 def literal(text: str) -> str:
     """Give a text in quotes."""
-    return "'" + text.replace("'", "''") + "'"
+    return quoted(text, "'")
+
+
+#: A quote around names.
+BACKTICK = "`"
+
+
+def escaped(text: str, mark: str = "'") -> str:
+    """Give a text, or a name, in quotes where a backslash escapes, as in ClickHouse and BigQuery."""
+    return mark + text.replace("\\", "\\\\").replace(mark, f"\\{mark}") + mark
 
 
 def cast_and_back(dialect: Dialect, column: str, kind: str, native: str) -> str | None:
@@ -213,8 +223,8 @@ def _accurate(dialect: Dialect, column: str, kind: str, native: str) -> str | No
         labels = ", ".join(re.findall(r"'(?:[^'\\]|\\.)*'", native))
         return f"isNotNull({column}) AND toString({column}) NOT IN ({labels})"
     source = f"toString({column})" if is_cut(kind, native) else column
-    after = f"accurateCastOrNull({source}, {_text(native)})"
-    back = f"accurateCastOrNull({after}, {_text(kind)})"
+    after = f"accurateCastOrNull({source}, {escaped(native)})"
+    back = f"accurateCastOrNull({after}, {escaped(kind)})"
     before, text = f"toString({column})", f"toString({back})"
     if "String" in kind and any(word in native for word in ("Decimal", "Float")):
         before = _SHORT.format(before).replace("rtrim", "trimRight")
@@ -231,10 +241,6 @@ def _accurate(dialect: Dialect, column: str, kind: str, native: str) -> str | No
 def is_cut(kind: str, native: str) -> bool:
     """Whether ClickHouse cuts the digits of a value that it casts."""
     return "Float" in kind and "Decimal" in native
-
-
-def _text(text: str) -> str:
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 _CLICKHOUSE_TABLE = "SELECT database AS catalog_name, database AS db_schema_name"

@@ -1,10 +1,10 @@
 """The sources that there are, whether they are installed, and how databases without one are read."""
 
-import difflib
 from typing import NamedTuple
 
 from longshore import _core, sources
 from longshore.foreign import refusing
+from longshore.texts import closest
 
 _BY_ADBC = "adbc:driver={0}, with its vendor's driver: pip install 'longshore[adbc]'; see the guide's page Warehouses"
 _BY_ODBC = "odbc:Driver=...;Server=..., with its vendor's driver: pip install 'longshore[odbc]'"
@@ -59,5 +59,5 @@ def instead_of(scheme: str) -> str:
     if (address := _ELSEWHERE.get(scheme.lower())) is not None:
         return f"read it by {address}"
     known = [source.scheme for source in list_sources()]
-    close = difflib.get_close_matches(scheme.lower(), known, n=1)
-    return f"did you mean {close[0]}://?" if close else f"known are {', '.join(known)}"
+    close = closest(scheme.lower(), known)
+    return f"did you mean {close}://?" if close else f"known are {', '.join(known)}"

@@ -3,8 +3,9 @@
 import contextlib
 import secrets
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from longshore.errors import DataError, Error, InterfaceError, NotSupportedError, ProgrammingError
 from longshore.sources.dialects import Dialect, literal
@@ -12,35 +13,41 @@ from longshore.sources.dialects import Dialect, literal
 if TYPE_CHECKING:
     from longshore.sources.session import DriverSession
 
+T = TypeVar("T")
+
 EXISTS = 'if_exists="append" adds to it, "replace" makes another'
 MISSING = 'if_exists="fail" makes it'
 _LEFT_OUT = "a trigger or a rule of the table leaves rows out; nothing was written"
 _UNIQUE = "make a unique index on these columns, or name the primary key"
 
 
+@dataclass(frozen=True, kw_only=True)
+class Load:
+    """A write, as the core asks for it."""
+
+    schema: str | None
+    table: str
+    #: An object that hands an Arrow stream over, with the data's columns and no rows.
+    columns: object
+    #: The columns of a new table that have a value in each row.
+    required: Sequence[str]
+    if_exists: str
+    key: Sequence[str]
+    types: Mapping[str, str]
+
+
 class TableLoader:
     """Rows on their way into a table."""
 
-    def __init__(
-        self,
-        session: "DriverSession",
-        dialect: Dialect,
-        *,
-        schema: str | None,
-        table: str,
-        columns: object,
-        required: Sequence[str],
-        if_exists: str,
-        key: Sequence[str],
-        types: Mapping[str, str],
-    ) -> None:
+    def __init__(self, session: "DriverSession", dialect: Dialect, load: Load) -> None:
         """Make the table, or look at the one that is there."""
-        self._session, self._dialect, self._key, self._required = session, dialect, list(key), {*required}
+        schema, table = load.schema, load.table
+        self._session, self._dialect, self._key, self._required = session, dialect, list(load.key), {*load.required}
         path = self._path = (table,) if schema is None else (schema, table)
         self._name, self._target = ".".join(path), dialect.quoted(*path)
         self._schema, self._table = dialect.schema if schema is None else literal(schema), literal(table)
         self._rows = f"longshore_{secrets.token_hex(8)}"
-        self._is_upsert = if_exists == "upsert"
+        self._is_upsert = load.if_exists == "upsert"
         if self._is_upsert and dialect.upsert is None:
             raise NotSupportedError("this database has no statement for an upsert")
         self._owns = session.transaction == "none"
@@ -50,7 +57,7 @@ class TableLoader:
         elif self._has_savepoint:
             session.execute(f"SAVEPOINT {self._rows}")
         try:
-            self._begin(columns, if_exists, types)
+            self._begin(load.columns, load.if_exists, load.types)
         except BaseException:
             self.abort()
             raise
@@ -95,33 +102,21 @@ class TableLoader:
 
     def _columns(self) -> list[tuple[str, str]]:
         """Give the table's name and type of each column of the data."""
-        found = self._catalogue(self._dialect.columns)
-        described = {str(name).lower(): (str(name), str(kind), *more) for name, kind, *more in found}
-        if len(described) < len(found):
-            # Where letters count, a name is exact.
-            described |= {str(name): (str(name), str(kind), *more) for name, kind, *more in found}
-        if not described:
+        found = [(str(name), str(kind), *more) for name, kind, *more in self._catalogue(self._dialect.columns)]
+        if not found:
             raise ProgrammingError(f"there is no table {self._name}", hint=MISSING)
-        known = {name: described.get(name, described.get(name.lower())) for name, _ in self._from}
-        unknown = [name for name, column in known.items() if column is None]
-        if unknown:
-            hint = f"it has {', '.join(str(name) for name, *_ in found)}"
-            raise ProgrammingError(f"the table {self._name} has no column {', '.join(map(repr, unknown))}", hint=hint)
-        columns = [column for name, _ in self._from if (column := known[name])]
+        names, own = [name for name, _ in self._from], [name for name, *_ in found]
+        # Where letters count, a name is exact.
+        known = {column[0].lower(): column for column in found} | {column[0]: column for column in found}
+        columns = matched(self._name, names, known, str.lower, own)
         if generated := [name for name, _, is_generated, _ in columns if is_generated]:
             raise ProgrammingError(f"the table {self._name} generates {', '.join(generated)}: leave it out of the data")
-        if len({name for name, *_ in columns}) < len(columns):
-            raise ProgrammingError("the data has two columns that the table does not tell apart")
         self._needed = {name for name, _, _, nullable in columns if not nullable}
         return [(name, kind) for name, kind, *_ in columns]
 
     def _check_key(self) -> None:
-        keys = defaultdict(set)
-        for number, name in self._catalogue(self._dialect.keys):
-            keys[number].add(str(name).lower())
-        if {name.lower() for name in self._key} not in keys.values():
-            message = f"the table {self._name} has no unique index on {', '.join(self._key)}"
-            raise ProgrammingError(message, hint=_UNIQUE)
+        keys = [(number, str(name).lower()) for number, name in self._catalogue(self._dialect.keys)]
+        check_unique(self._name, self._key, keys, {name.lower() for name in self._key})
 
     def push(self, frame: object, before: int) -> None:
         """Write rows; raises ``DataError`` for a value that the column does not hold exactly."""
@@ -202,6 +197,61 @@ class TableLoader:
                 self._session.execute(f"ROLLBACK TO SAVEPOINT {self._rows}")
                 self._session.execute(f"RELEASE SAVEPOINT {self._rows}")
                 self._session.transaction = "open"
+
+
+class HiddenTableLoader(TableLoader):
+    """Rows on their way through a table of their own, where there are no transactions.
+
+    It becomes the new table in the end, or the table gets its rows.
+    """
+
+    #: The table that is dropped in the end.
+    _hidden: str | None = None
+
+    def _look(self, if_exists: str) -> None:
+        """Look whether there is a table."""
+        self._mode, self._is_there = if_exists, bool(self._catalogue(self._dialect.columns))
+        if if_exists == "fail" and self._is_there:
+            raise ProgrammingError(f"the table {self._name} is there already", hint=EXISTS)
+
+    def abort(self) -> None:
+        """Leave the table as it was."""
+        with contextlib.suppress(Error):
+            self._drop()
+        super().abort()
+
+    def _drop(self) -> None:
+        hidden, self._hidden = self._hidden, None
+        if hidden is not None:
+            self._change(f"DROP TABLE IF EXISTS {hidden}")
+
+    def _change(self, statement: str) -> None:
+        """Run a statement that comes to its end, whatever is cancelled."""
+        with self._session.connection.interruption.suspended():
+            self._session.execute(statement)
+
+
+def matched(
+    table: str, names: Sequence[str], known: Mapping[str, T], fold: Callable[[str], str], own: Iterable[str]
+) -> list[T]:
+    """Give the table's column for each of the data's, by its name or by that as the database folds it."""
+    found = {name: known.get(name, known.get(fold(name))) for name in names}
+    if unknown := [name for name, column in found.items() if column is None]:
+        message = f"the table {table} has no column {', '.join(map(repr, unknown))}"
+        raise ProgrammingError(message, hint=f"it has {', '.join(own)}")
+    columns = [column for name in names if (column := found[name]) is not None]
+    if len({*map(id, columns)}) < len(columns):
+        raise ProgrammingError("the data has two columns that the table does not tell apart")
+    return columns
+
+
+def check_unique(table: str, key: Sequence[str], found: Iterable[tuple[Any, str]], wanted: set[str]) -> None:
+    """Refuse a key that is not one of the table's, which are told by a number and one of their columns."""
+    keys = defaultdict(set)
+    for number, name in found:
+        keys[number].add(name)
+    if wanted not in keys.values():
+        raise ProgrammingError(f"the table {table} has no unique index on {', '.join(key)}", hint=_UNIQUE)
 
 
 def _is_zoned(kind: str) -> bool:

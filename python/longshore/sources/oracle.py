@@ -1,7 +1,6 @@
 """Oracle, in oracledb's thin mode: ``oracle://user:password@host:1521/service``, a TNS name, a descriptor, a wallet."""
 
 import contextlib
-import difflib
 import inspect
 import math
 import re
@@ -13,7 +12,9 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 import oracledb
 
 from longshore import errors
+from longshore.sources.loading import Load
 from longshore.sources.session import DriverSession, Interruption, Result
+from longshore.texts import closest
 
 _FORM = "write oracle://user:password@host:1521/service, ?sid=NAME, a TNS name as the host, or ?dsn= with a descriptor"
 _SID = "what follows the host is a service; a SID is ?sid=NAME"
@@ -99,8 +100,8 @@ def _setting(name: str, value: str) -> object:
         raise errors.InterfaceError(f"{name} is not {'true or false' if kind == 'bool' else 'a number'}") from None
     if kind != "str" and name not in {"access_token", "dsn"}:
         known = [each for each, kind in _SETTINGS.items() if kind in {"str", "int", "float", "bool"}]
-        closest = difflib.get_close_matches(name, known, 1)
-        hint = f"did you mean {closest[0]}?" if closest else "oracledb's documentation of connect() lists them"
+        meant = closest(name, known)
+        hint = f"did you mean {meant}?" if meant else "oracledb's documentation of connect() lists them"
         raise errors.InterfaceError(f"{name!r} is not a setting of oracledb's", hint=hint)
     return value
 
@@ -267,7 +268,7 @@ class Session(DriverSession):
         """Begin to write."""
         from longshore.sources.oracle_loading import TableLoader
 
-        return TableLoader(self, **load)
+        return TableLoader(self, Load(**load))
 
 
 def _with_bytes(params: Any) -> Any:

@@ -179,8 +179,7 @@ def _integers(values: Any) -> Any:
 
 def _text(native: str) -> Callable[[Any], Column]:
     def make(info: Any) -> Column:
-        size = info.internal_size or 0
-        kind = pa.string() if size <= _SHORT else pa.large_string()
+        kind = pa.string() if (info.internal_size or 0) <= _SHORT else pa.large_string()
         return Column(info.name, f"{native}({info.display_size})", kind)
 
     return make
@@ -191,17 +190,9 @@ def _raw(info: Any) -> Column:
     return Column(info.name, f"raw({size})", pa.binary() if size <= _SHORT else pa.large_binary())
 
 
-def _plain(native: str, kind: pa.DataType) -> Callable[[Any], Column]:
-    return lambda info: Column(info.name, native, kind)
-
-
-def _long(native: str, kind: pa.DataType, expression: str = "{}", extension: str = "") -> Callable[[Any], Column]:
-    metadata = (("ARROW:extension:name", extension),) if extension else ()
-    return lambda info: Column(info.name, native, kind, expression, is_long=True, metadata=metadata)
-
-
-def _lob(native: str, kind: pa.DataType) -> Callable[[Any], Column]:
-    return lambda info: Column(info.name, native, kind, oracle_lobs.SHORT, is_lob=True)
+def _as(native: str, kind: pa.DataType, expression: str = "{}", **more: Any) -> Callable[[Any], Column]:
+    """Give a column whose type says all of it."""
+    return lambda info: Column(info.name, native, kind, expression, **more)
 
 
 def _timestamp(suffix: str) -> Callable[[Any], Column]:
@@ -268,12 +259,9 @@ def _intervals(values: Any) -> Any:
     return pa.chunked_array([pa.array(rows, pa.month_day_nano_interval())])
 
 
-def _interval(native: str) -> Callable[[Any], Column]:
-    return lambda info: Column(
-        info.name, native, pa.month_day_nano_interval(), "TO_CHAR({})", _intervals, metadata=(("longshore:exact", ""),)
-    )
-
-
+_INTERVAL_TYPE = pa.month_day_nano_interval()
+_EXACT: dict[str, Any] = {"expression": "TO_CHAR({})", "convert": _intervals, "metadata": (("longshore:exact", ""),)}
+_JSON = (("ARROW:extension:name", "arrow.json"),)
 _NUMBERS = {
     oracledb.VECTOR_FORMAT_FLOAT32: pa.float32(),
     oracledb.VECTOR_FORMAT_FLOAT64: pa.float64(),
@@ -294,28 +282,30 @@ _ROWID = "CAST({} AS VARCHAR2(4000))"
 #: The column for each of Oracle's types.
 _TYPES: dict[Any, Callable[[Any], Column]] = {
     oracledb.DB_TYPE_NUMBER: _number,
-    oracledb.DB_TYPE_BINARY_FLOAT: _plain("binary_float", pa.float32()),
-    oracledb.DB_TYPE_BINARY_DOUBLE: _plain("binary_double", pa.float64()),
-    oracledb.DB_TYPE_BOOLEAN: _plain("boolean", pa.bool_()),
+    oracledb.DB_TYPE_BINARY_FLOAT: _as("binary_float", pa.float32()),
+    oracledb.DB_TYPE_BINARY_DOUBLE: _as("binary_double", pa.float64()),
+    oracledb.DB_TYPE_BOOLEAN: _as("boolean", pa.bool_()),
     oracledb.DB_TYPE_VARCHAR: _text("varchar2"),
     oracledb.DB_TYPE_CHAR: _text("char"),
     oracledb.DB_TYPE_NVARCHAR: _text("nvarchar2"),
     oracledb.DB_TYPE_NCHAR: _text("nchar"),
-    oracledb.DB_TYPE_LONG: _long("long", pa.large_string()),
-    oracledb.DB_TYPE_CLOB: _lob("clob", pa.large_string()),
-    oracledb.DB_TYPE_NCLOB: _lob("nclob", pa.large_string()),
+    oracledb.DB_TYPE_LONG: _as("long", pa.large_string(), is_long=True),
+    oracledb.DB_TYPE_CLOB: _as("clob", pa.large_string(), oracle_lobs.SHORT, is_lob=True),
+    oracledb.DB_TYPE_NCLOB: _as("nclob", pa.large_string(), oracle_lobs.SHORT, is_lob=True),
     oracledb.DB_TYPE_RAW: _raw,
-    oracledb.DB_TYPE_LONG_RAW: _long("long raw", pa.large_binary()),
-    oracledb.DB_TYPE_BLOB: _lob("blob", pa.large_binary()),
-    oracledb.DB_TYPE_DATE: lambda info: Column(info.name, "date", pa.timestamp("us"), convert=_microseconds(None)),
+    oracledb.DB_TYPE_LONG_RAW: _as("long raw", pa.large_binary(), is_long=True),
+    oracledb.DB_TYPE_BLOB: _as("blob", pa.large_binary(), oracle_lobs.SHORT, is_lob=True),
+    oracledb.DB_TYPE_DATE: _as("date", pa.timestamp("us"), convert=_microseconds(None)),
     oracledb.DB_TYPE_TIMESTAMP: _timestamp(""),
     oracledb.DB_TYPE_TIMESTAMP_TZ: _timestamp(" with time zone"),
     oracledb.DB_TYPE_TIMESTAMP_LTZ: _timestamp(" with local time zone"),
-    oracledb.DB_TYPE_INTERVAL_DS: _interval("interval day to second"),
-    oracledb.DB_TYPE_INTERVAL_YM: _interval("interval year to month"),
-    oracledb.DB_TYPE_ROWID: lambda info: Column(info.name, "rowid", pa.string(), _ROWID),
-    oracledb.DB_TYPE_UROWID: lambda info: Column(info.name, "urowid", pa.string(), _ROWID),
-    oracledb.DB_TYPE_JSON: _long("json", pa.large_string(), "JSON_SERIALIZE({} RETURNING CLOB)", "arrow.json"),
-    oracledb.DB_TYPE_XMLTYPE: _long("xmltype", pa.large_string(), "XMLSERIALIZE(CONTENT {} AS CLOB)"),
+    oracledb.DB_TYPE_INTERVAL_DS: _as("interval day to second", _INTERVAL_TYPE, **_EXACT),
+    oracledb.DB_TYPE_INTERVAL_YM: _as("interval year to month", _INTERVAL_TYPE, **_EXACT),
+    oracledb.DB_TYPE_ROWID: _as("rowid", pa.string(), _ROWID),
+    oracledb.DB_TYPE_UROWID: _as("urowid", pa.string(), _ROWID),
+    oracledb.DB_TYPE_JSON: _as(
+        "json", pa.large_string(), "JSON_SERIALIZE({} RETURNING CLOB)", is_long=True, metadata=_JSON
+    ),
+    oracledb.DB_TYPE_XMLTYPE: _as("xmltype", pa.large_string(), "XMLSERIALIZE(CONTENT {} AS CLOB)", is_long=True),
     oracledb.DB_TYPE_VECTOR: _vector,
 }

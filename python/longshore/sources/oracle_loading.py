@@ -8,7 +8,6 @@ import contextlib
 import math
 import re
 import secrets
-from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -18,9 +17,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from longshore.errors import DataError, Error, NotSupportedError, ProgrammingError
+from longshore.sources import arrow
 from longshore.sources.arrow import UnrepresentableError, first_failure, plain, plain_type, refuse
 from longshore.sources.dialects import literal
-from longshore.sources.loading import EXISTS, MISSING
+from longshore.sources.loading import EXISTS, MISSING, Load, check_unique, matched
 
 if TYPE_CHECKING:
     from longshore.sources.oracle import Session
@@ -29,7 +29,6 @@ _COMMIT = "commit first, or write into a table that is there"
 _EMPTY = "an empty text or bytes would become NULL"
 _CONVERT = "convert the data to the column's type, or write it into a column for it"
 _NOT_A_NUMBER = "it is not a number: a NUMBER has no NaN and no infinity"
-_UNIQUE = "make a unique index on these columns, or name the primary key"
 _TEXTS = {oracledb.DB_TYPE_VARCHAR, oracledb.DB_TYPE_CHAR, oracledb.DB_TYPE_NVARCHAR, oracledb.DB_TYPE_NCHAR}
 _TEXTS |= {oracledb.DB_TYPE_LONG, oracledb.DB_TYPE_CLOB, oracledb.DB_TYPE_NCLOB, oracledb.DB_TYPE_JSON}
 _BYTES = {oracledb.DB_TYPE_RAW, oracledb.DB_TYPE_LONG_RAW, oracledb.DB_TYPE_BLOB}
@@ -60,37 +59,27 @@ def _quoted(*names: str) -> str:
 class TableLoader:
     """Rows on their way into a table."""
 
-    def __init__(
-        self,
-        session: "Session",
-        *,
-        schema: str | None,
-        table: str,
-        columns: object,
-        required: Sequence[str],
-        if_exists: str,
-        key: Sequence[str],
-        types: Mapping[str, str],
-    ) -> None:
+    def __init__(self, session: "Session", load: Load) -> None:
         """Make the table, or look at the one that is there."""
-        self._session, self._key, self._is_upsert = session, list(key), if_exists == "upsert"
-        path = [folded(part) for part in (schema, table) if part is not None]
-        if bad := [name for name in [*path, *pa.table(columns).column_names] if '"' in name or "\0" in name]:
+        self._session, self._key, self._is_upsert = session, list(load.key), load.if_exists == "upsert"
+        path = [folded(part) for part in (load.schema, load.table) if part is not None]
+        schema = pa.table(load.columns).schema
+        if bad := [name for name in [*path, *schema.names] if '"' in name or "\0" in name]:
             raise ProgrammingError(f"the name {bad[0]!r} has a quote or a zero byte, which Oracle's names cannot")
         self._name, self._target, self._into = ".".join(path), _quoted(*path), _quoted(*path)
         self._owns = session.transaction == "none"
         #: The statements that undo what is there before the rows, and those that make the rows the table's.
         self._undo: list[str] = []
         self._finish: list[str] = []
-        if if_exists in {"fail", "replace"}:
-            self._make(pa.table(columns).schema, path, {*required}, types, replaces=if_exists == "replace")
+        if load.if_exists in {"fail", "replace"}:
+            self._make(schema, path, {*load.required}, load.types, replaces=load.if_exists == "replace")
         self._savepoint = "" if self._owns else f"longshore_{secrets.token_hex(8)}"
         try:
             if self._owns:
                 session.begin()
             else:
                 session.execute(f"SAVEPOINT {self._savepoint}")
-            self._begin(pa.table(columns).schema, path, if_exists)
+            self._begin(schema, path, load.if_exists)
         except BaseException:
             self.abort()
             raise
@@ -134,13 +123,8 @@ class TableLoader:
         if described is None:
             raise ProgrammingError(f"there is no table {self._name}", hint=MISSING)
         known = {info.name: info for info in described}
-        found = {name: known.get(name, known.get(folded(name))) for name in schema.names}
-        if unknown := [name for name, info in found.items() if info is None]:
-            hint = f"it has {', '.join(known)}"
-            raise ProgrammingError(f"the table {self._name} has no column {', '.join(map(repr, unknown))}", hint=hint)
-        self._columns = [Target(field.name, field.type, found[field.name]) for field in schema]
-        if len({each.info.name for each in self._columns}) < len(self._columns):
-            raise ProgrammingError("the data has two columns that the table does not tell apart")
+        found = matched(self._name, schema.names, known, folded, known)
+        self._columns = [Target(field.name, field.type, info) for field, info in zip(schema, found, strict=True)]
         if if_exists == "truncate":
             self._session.execute(f"DELETE FROM {self._target}")  # noqa: S608  names in quotes
         if self._is_upsert:
@@ -149,13 +133,8 @@ class TableLoader:
 
     def _check_key(self, path: Sequence[str]) -> None:
         owner = literal(path[0]) if path[1:] else _OWNER
-        keys = defaultdict(set)
-        for number, name in self._session.rows(_KEYS.format(owner=owner, table=literal(path[-1]))):
-            keys[number].add(name)
-        wanted = {each.info.name for each in self._columns if each.name in self._key}
-        if wanted not in keys.values():
-            message = f"the table {self._name} has no unique index on {', '.join(self._key)}"
-            raise ProgrammingError(message, hint=_UNIQUE)
+        keys: Any = self._session.rows(_KEYS.format(owner=owner, table=literal(path[-1])))
+        check_unique(self._name, self._key, keys, {each.info.name for each in self._columns if each.name in self._key})
 
     def _insert(self) -> str:
         names = ", ".join(_quoted(each.info.name) for each in self._columns)
@@ -271,14 +250,14 @@ class Target:
         scale = self.info.scale if self.info.scale is not None else _NO_SCALE
         if types.is_null(kind):
             return lambda values: values.cast(pa.string())
-        if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
+        if arrow.is_text(kind):
             if native == oracledb.DB_TYPE_NUMBER:
                 return lambda values: _of_numbers(values, scale, _parsed)
             if native in _TEXTS:
                 return lambda values: _filled(
                     values, pc.utf8_length, kind if types.is_large_string(kind) else pa.string()
                 )
-        elif _is_bytes(kind):
+        elif arrow.is_bytes(kind):
             if native in _BYTES:
                 return lambda values: _filled(
                     values, pc.binary_length, pa.binary() if types.is_binary_view(kind) else kind
@@ -316,11 +295,6 @@ class Target:
         name = native.name.removeprefix("DB_TYPE_").lower()
         message = f"{kind} does not go into a column of {name}"
         raise NotSupportedError(message, column=self.name, native_type=name, hint=_CONVERT)
-
-
-def _is_bytes(kind: Any) -> bool:
-    kinds = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary, pa.types.is_binary_view)
-    return any(is_one(kind) for is_one in kinds)
 
 
 def _filled(values: Any, length: Callable[[Any], Any], kind: Any) -> Any:
@@ -404,46 +378,41 @@ def _seconds(values: Any) -> Any:
     )
 
 
-_INTEGERS = {
-    pa.int8(): 3,
-    pa.uint8(): 3,
-    pa.int16(): 5,
-    pa.uint16(): 5,
-    pa.int32(): 10,
-    pa.uint32(): 10,
-    pa.int64(): 19,
-}
 _EXTENSIONS = {"arrow.uuid": "RAW(16)", "arrow.json": "JSON"}
 _PLACES = {"s": 0, "ms": 3, "us": 6, "ns": 6}
 
 
-def _new_type(field: Any, is_key: bool) -> str:  # noqa: C901, FBT001, PLR0911  one line a type
+#: The types of a new table's columns.
+_NEW: Sequence[tuple[Callable[[Any], bool], Callable[[Any], str]]] = (
+    (pa.types.is_boolean, lambda _kind: "NUMBER(1,0)"),
+    (pa.types.is_integer, lambda kind: f"NUMBER({_digits(kind)},0)"),
+    (pa.types.is_float64, lambda _kind: "BINARY_DOUBLE"),
+    (pa.types.is_floating, lambda _kind: "BINARY_FLOAT"),
+    (
+        lambda kind: pa.types.is_decimal(kind) and kind.precision <= _DIGITS,
+        lambda kind: f"NUMBER({kind.precision},{kind.scale})",
+    ),
+    (pa.types.is_date, lambda _kind: "DATE"),
+    (pa.types.is_timestamp, lambda kind: f"TIMESTAMP({_PLACES[kind.unit]}){' WITH TIME ZONE' if kind.tz else ''}"),
+    (pa.types.is_duration, lambda _kind: "INTERVAL DAY(9) TO SECOND(6)"),
+    (lambda kind: arrow.is_text(kind) or pa.types.is_null(kind), lambda _kind: "VARCHAR2(4000)"),
+    (arrow.is_bytes, lambda _kind: "BLOB"),
+    (lambda kind: arrow.is_list(kind) and pa.types.is_floating(kind.value_type), lambda _kind: "VECTOR"),
+)
+
+
+def _digits(kind: Any) -> int:
+    return len(str(2 ** (kind.bit_width - pa.types.is_signed_integer(kind)) - 1))
+
+
+def _new_type(field: Any, is_key: bool) -> str:  # noqa: FBT001
     """Give the type of a new table's column."""
     extension = getattr(field.type, "extension_name", "")
     if extension in _EXTENSIONS:
         return _EXTENSIONS[extension]
-    kind, types = plain_type(field.type), pa.types
-    if types.is_boolean(kind):
-        return "NUMBER(1,0)"
-    if types.is_integer(kind):
-        return f"NUMBER({_INTEGERS.get(kind, 20)},0)"
-    if types.is_float32(kind) or types.is_float16(kind):
-        return "BINARY_FLOAT"
-    if types.is_float64(kind):
-        return "BINARY_DOUBLE"
-    if types.is_decimal(kind) and kind.precision <= _DIGITS:
-        return f"NUMBER({kind.precision},{kind.scale})"
-    if types.is_date(kind):
-        return "DATE"
-    if types.is_timestamp(kind):
-        return f"TIMESTAMP({_PLACES[kind.unit]}){' WITH TIME ZONE' if kind.tz else ''}"
-    if types.is_duration(kind):
-        return "INTERVAL DAY(9) TO SECOND(6)"
-    if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind) or types.is_null(kind):
-        return "VARCHAR2(4000)"
-    if _is_bytes(kind):
-        return "RAW(2000)" if is_key else "BLOB"
-    if (types.is_list(kind) or types.is_fixed_size_list(kind)) and types.is_floating(kind.value_type):
-        return "VECTOR"
+    kind = plain_type(field.type)
+    native = next((name_of(kind) for is_one, name_of in _NEW if is_one(kind)), None)
+    if native is not None:
+        return "RAW(2000)" if is_key and native == "BLOB" else native
     hint = f'name a type: types={{"{field.name}": ...}}, or leave the column out'
     raise NotSupportedError(f"Oracle has no type for {kind}", column=field.name, hint=hint)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 from longshore import errors
 from longshore.sources import files
 from longshore.sources.dialects import Dialect
-from longshore.sources.loading import TableLoader
+from longshore.sources.loading import Load, TableLoader
 from longshore.sources.many import FEW, Insert, Kinds, Row, plain_insert, runs
 from longshore.texts import quoted
 
@@ -446,4 +446,4 @@ class DriverSession:
         """Begin to write."""
         if self.dialect is None:
             raise errors.NotSupportedError(self.not_written)
-        return self.loader(self, self.dialect, **load)
+        return self.loader(self, self.dialect, Load(**load))

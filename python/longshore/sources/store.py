@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from longshore import _core
 from longshore.duckdb.changes import Answer, change, insert_many
@@ -26,9 +26,6 @@ from longshore.sources.dialects import DUCKDB, literal
 from longshore.sources.files import IN_MEMORY, DatabaseFile, closed
 from longshore.sources.session import Result
 from longshore.sources.store_loading import StoreLoader
-
-if TYPE_CHECKING:
-    from longshore.sources.loading import TableLoader
 
 _Work = Callable[["_core.StoreTransaction"], Any]
 
@@ -125,6 +122,7 @@ class Session(duckdb.Session):
     """One connection to a store."""
 
     dialect = STORE
+    loader = StoreLoader
     not_split = "the engine reads a query in parallel inside"
 
     #: The engine, which starts with the first statement: rows come and go without it.
@@ -467,10 +465,6 @@ class Session(duckdb.Session):
         """Drop what was staged; nothing was where the engine has not started."""
         if self._engine is not None:
             super().unstage(name)
-
-    def load(self, **load: Any) -> "TableLoader":
-        """Begin to write."""
-        return StoreLoader(self, self.dialect, **load)
 
 
 class _Cursor:

@@ -11,6 +11,7 @@ from uuid import UUID
 from longshore import errors
 from longshore.sources.arrow import objects, streamed
 from longshore.sources.dialects import TRINO, literal
+from longshore.sources.loading import TableLoader
 from longshore.sources.session import NOTHING, DriverSession, Result, hidden
 from longshore.sources.trino_http import Address, Connection, Statement, TrinoError
 from longshore.sources.trino_loading import UPSERT, TrinoLoader
@@ -58,6 +59,7 @@ class Session(DriverSession):
     not_split = "Trino exports no snapshot that sessions share, and reads a query in parallel inside"
     not_prepared = "Trino tells their types as text alone"
     dialect = TRINO
+    loader = TrinoLoader
     failure = TrinoError
     #: Whether a write is under way, whose statements are for themselves.
     is_loading = False
@@ -126,14 +128,14 @@ class Session(DriverSession):
     def _another(self) -> Connection:
         return Connection(self.connection.address)
 
-    def load(self, **load: Any) -> TrinoLoader:
+    def load(self, **load: Any) -> TableLoader:
         """Begin to write."""
         if self.transaction != "none":
             raise errors.NotSupportedError("a write of Trino's cannot be part of a transaction", hint=_ALONE)
         if load["if_exists"] == "upsert":
             raise errors.NotSupportedError("not every catalog of Trino's has a MERGE", hint=UPSERT)
         self.is_loading = True
-        return TrinoLoader(self, TRINO, **load)
+        return super().load(**load)
 
 
 class Cursor:

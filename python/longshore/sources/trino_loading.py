@@ -4,7 +4,6 @@ They come as JSON in INSERTs into a table of their own, which becomes the new on
 of literals takes the server fifty times as long to plan.
 """
 
-import contextlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,10 +13,10 @@ from uuid import UUID
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from longshore.errors import DataError, Error, NotSupportedError, ProgrammingError
-from longshore.sources.arrow import plain, plain_type
+from longshore.errors import DataError, Error, NotSupportedError
+from longshore.sources.arrow import is_bytes, is_list, is_text, plain, plain_type
 from longshore.sources.dialects import TRINO, literal
-from longshore.sources.loading import EXISTS, TableLoader, misfit
+from longshore.sources.loading import HiddenTableLoader, misfit
 
 if TYPE_CHECKING:
     from longshore.sources.trino import Session
@@ -31,19 +30,16 @@ _DIGITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
 Cells = list[Any]
 
 
-class TrinoLoader(TableLoader):
+class TrinoLoader(HiddenTableLoader):
     """Rows on their way into a table."""
 
     _session: "Session"
 
     def _begin(self, columns: object, if_exists: str, types: Mapping[str, str]) -> None:
-        self._mode = if_exists
+        self._look(if_exists)
         schema = pa.table(columns).schema
         self._writers = [writer_of(field) for field in schema]
         self._from = [(field.name, each.kind) for field, each in zip(schema, self._writers, strict=True)]
-        self._is_there = bool(self._catalogue(self._dialect.columns))
-        if if_exists == "fail" and self._is_there:
-            raise ProgrammingError(f"the table {self._name} is there already", hint=EXISTS)
         if self._key:
             raise NotSupportedError("Trino's tables have no keys: leave out key")
         self._needed = set()
@@ -52,11 +48,9 @@ class TrinoLoader(TableLoader):
             if if_exists in {"fail", "replace"}
             else self._columns()
         )
-        hidden = self._dialect.quoted(*self._path[:-1], self._rows)
         lines = ", ".join(f"{self._dialect.quoted(name)} {kind}" for name, kind in self._to)
-        self._hidden: str | None = hidden
-        with self._session.connection.interruption.suspended():
-            self._session.execute(f"CREATE TABLE {hidden} ({lines})")
+        self._hidden = self._dialect.quoted(*self._path[:-1], self._rows)
+        self._change(f"CREATE TABLE {self._hidden} ({lines})")
 
     def push(self, frame: object, before: int) -> None:
         """Write rows; raises ``DataError`` for a value that the column does not hold exactly."""
@@ -145,18 +139,6 @@ class TrinoLoader(TableLoader):
                 message = f"{error}\nThe table is empty now; the rows that were written are in {hidden}"
                 raise type(error)(message, sqlstate=error.sqlstate) from None
             raise
-
-    def abort(self) -> None:
-        """Leave the table as it was."""
-        with contextlib.suppress(Error):
-            self._drop()
-        super().abort()
-
-    def _drop(self) -> None:
-        hidden, self._hidden = getattr(self, "_hidden", None), None
-        if hidden is not None:
-            with self._session.connection.interruption.suspended():
-                self._session.execute(f"DROP TABLE IF EXISTS {hidden}")
 
 
 def _pieces(cells: Sequence[Cells]) -> Iterator[tuple[str, int]]:
@@ -305,10 +287,6 @@ def _is(*kinds: pa.DataType) -> Callable[[pa.DataType], bool]:
     return lambda kind: kind in kinds
 
 
-def _is_binary(kind: pa.DataType) -> bool:
-    return pa.types.is_fixed_size_binary(kind) or kind in {pa.binary(), pa.large_binary(), pa.binary_view()}
-
-
 def _plain(kind: str, cells: Callable[[Any], Cells] = _arrows) -> Callable[[pa.Field], Writer]:
     return lambda _field: _cast(kind, cells)
 
@@ -330,14 +308,12 @@ _WRITERS: Sequence[tuple[Callable[[pa.DataType], bool], Callable[[pa.Field], Wri
     (_is(pa.date32()), _plain("date")),
     (_is(pa.date64()), _plain("date", lambda column: _arrows(column.cast(pa.date32())))),
     (_is(pa.null()), _plain("varchar", lambda column: [None] * len(column))),
-    (_is(pa.string(), pa.large_string(), pa.string_view()), _plain("varchar", lambda column: column.to_pylist())),
-    (_is_binary, lambda _field: Writer("varbinary", _by(bytes.hex), "from_hex({})".format)),
+    (is_text, _plain("varchar", lambda column: column.to_pylist())),
+    (is_bytes, lambda _field: Writer("varbinary", _by(bytes.hex), "from_hex({})".format)),
     (pa.types.is_decimal, _decimal),
     (pa.types.is_timestamp, _timestamp),
     (pa.types.is_time, lambda field: _cast(f"time({_DIGITS[field.type.unit]})", _arrows)),
     (pa.types.is_map, _map),
     (pa.types.is_struct, _struct),
-    (pa.types.is_list, _list),
-    (pa.types.is_large_list, _list),
-    (pa.types.is_fixed_size_list, _list),
+    (is_list, _list),
 )

@@ -8,6 +8,7 @@ import pyarrow as pa
 from longshore import errors
 from longshore.duckdb.remote.dialect import Ask, Dialect, quote_text
 from longshore.duckdb.remote.types import Column, Kind, Table, Trust, Type
+from longshore.texts import quoted
 
 #: The quotes of names: in a FROM, one that the database has for texts is an error.
 _QUOTES = ('"', "`")
@@ -36,7 +37,7 @@ class Described(Dialect):
         failure: errors.DatabaseError | None = None
         for quote in _QUOTES:
             for names in self._spellings(parts):
-                sql = ".".join(_quoted(name, quote) for name in names)
+                sql = ".".join(quoted(name, quote) for name in names)
                 try:
                     found = ask(f"SELECT * FROM {sql} WHERE 1 = 0", [])
                 except errors.TimeoutError:
@@ -70,14 +71,10 @@ class Oracle(Described):
     is_upper: ClassVar[bool] = True
 
 
-def _quoted(name: str, quote: str) -> str:
-    return quote + name.replace(quote, 2 * quote) + quote
-
-
 def _column(field: pa.Field, quote: str) -> Column:
     """Give a column. Its form is without the table, which not every database takes before it."""
-    quoted = _quoted(field.name, quote)
-    return Column(field.name, quoted, _OTHER if "{}" in quoted else _type(field), quoted)
+    name = quoted(field.name, quote)
+    return Column(field.name, name, _OTHER if "{}" in name else _type(field), name)
 
 
 def _type(field: pa.Field) -> Type:

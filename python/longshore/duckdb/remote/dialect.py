@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from longshore.duckdb.remote.types import Kind, Table, Type, Unsafe
 from longshore.errors import ProgrammingError
+from longshore.texts import quoted
 
 #: Runs a statement in the source, with parameters, and gives its rows.
 Ask = Callable[[str, Sequence[Any]], pa.Table]
@@ -52,7 +53,7 @@ class Dialect(abc.ABC):
 
     def name(self, text: str) -> str:
         """Quote a name."""
-        return self.quote + text.replace(self.quote, 2 * self.quote) + self.quote
+        return quoted(text, self.quote)
 
     def literal(self, value: Any, wanted: Type) -> str:
         """Write a value of a type."""
@@ -130,4 +131,4 @@ def quote_text(value: str) -> str:
     """Quote a text; raises ``Unsafe`` for a backslash, whose meaning depends on the server's settings."""
     if "\\" in value:
         raise Unsafe
-    return "'" + value.replace("'", "''") + "'"
+    return quoted(value, "'")
