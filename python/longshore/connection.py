@@ -3,8 +3,7 @@
 import contextlib
 import sys
 from collections.abc import Mapping, Sequence
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 from weakref import ref
 
 from longshore import _core, errors
@@ -87,7 +86,7 @@ class Session:
         return self._core.in_transaction
 
 
-class Connection(Session):
+class Connection(Session, contextlib.AbstractContextManager["Connection"]):
     """One session of a database, for one statement at a time.
 
     Made by ``longshore.connect``, and given to ``read_sql`` instead of a URL, which then sees the session's
@@ -226,9 +225,7 @@ class Connection(Session):
         statement leaves the connection usable, but its transaction has to be rolled back.
         """
         sql, params = without_clauses(sql, params)
-        return self._free().execute(
-            _statement(sql), bound(params), timeout=seconds(timeout), cancel_handle=own_cancel_handle()
-        )
+        return self._free().execute(statement(sql), bound(params), **_wait(timeout))
 
     def execute_script(self, script: str, *, timeout: float | None = None) -> None:
         """Run the statements of a text in their order, as the database itself tells them apart.
@@ -238,9 +235,7 @@ class Connection(Session):
         """
         if not isinstance(script, str):
             raise InterfaceError(f"a script is a text, not {type(script).__name__}")
-        self._free().execute_script(
-            statement_text(script, "the script"), timeout=seconds(timeout), cancel_handle=own_cancel_handle()
-        )
+        self._free().execute_script(statement_text(script, "the script"), **_wait(timeout))
 
     def parameters(self, sql: str, *, timeout: float | None = None) -> "pa.Schema":
         """Give the Arrow types of a statement's parameters, which PostgreSQL and most ADBC drivers tell; it is not run.
@@ -248,14 +243,7 @@ class Connection(Session):
         Each has the name or the number that it has in the statement: ``$1`` in PostgreSQL. Raises ``NotSupportedError``
         where the source tells none. Without pyarrow, it is an object with ``__arrow_c_schema__``.
         """
-        return arrow_schema(
-            _core.parameters(
-                source=self._free(),
-                statement=_statement(sql),
-                timeout=seconds(timeout),
-                cancel_handle=own_cancel_handle(),
-            )
-        )
+        return arrow_schema(_core.parameters(source=self._free(), statement=statement(sql), **_wait(timeout)))
 
     def tables(self, *, timeout: float | None = None) -> "pa.Table":
         """List the tables and views of the database that are not the system's own, in the order of their names.
@@ -263,10 +251,7 @@ class Connection(Session):
         The columns are texts: ``catalog_name``, ``db_schema_name``, ``table_name`` and ``table_type``, which is
         "table", "view" or the database's own word. Needs pyarrow. As other reads do, it begins a transaction.
         """
-        from longshore.frames.arrow import ArrowTarget
-
-        reading = _core.tables(source=self._free(), timeout=seconds(timeout), cancel_handle=own_cancel_handle())
-        return ArrowTarget().build(reading.table(for_polars=False))
+        return _table(_core.tables(source=self._free(), **_wait(timeout)).table(for_polars=False))
 
     def objects(
         self,
@@ -341,15 +326,7 @@ class Connection(Session):
         It is ``longshore.schema`` of all its columns. Without pyarrow, it is an object with ``__arrow_c_schema__``.
         """
         schema, name = table_name(table)
-        return arrow_schema(
-            _core.table_schema(
-                source=self._free(),
-                schema=schema,
-                table=name,
-                timeout=seconds(timeout),
-                cancel_handle=own_cancel_handle(),
-            )
-        )
+        return arrow_schema(_core.table_schema(source=self._free(), schema=schema, table=name, **_wait(timeout)))
 
     def commit(self) -> None:
         """Make what the transaction did lasting; nothing where none is open.
@@ -376,13 +353,7 @@ class Connection(Session):
         self._rows = self._pinned_rows = None
         self._core.close()
 
-    def __enter__(self) -> Self:
-        """Give the connection itself."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_error: object) -> None:
         """Commit, or roll back after an exception, and close."""
         try:
             if kind is None:
@@ -391,7 +362,7 @@ class Connection(Session):
             self.close()
 
 
-class AsyncConnection(Session):
+class AsyncConnection(Session, contextlib.AbstractAsyncContextManager["AsyncConnection"]):
     """A ``Connection`` for asyncio: made by ``longshore.connect_async``, and given to the verbs that are awaited.
 
     Cancelling a task that waits cancels the statement on the server; the connection can be used on, after a
@@ -412,13 +383,7 @@ class AsyncConnection(Session):
     rollback = awaited(Connection.rollback)
     close = awaited(Connection.close)
 
-    async def __aenter__(self) -> Self:
-        """Give the connection itself."""
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, kind: type[BaseException] | None, *_error: object) -> None:
         """Commit, or roll back after an exception, and close."""
         try:
             if kind is None:
@@ -480,12 +445,11 @@ def _opened(conn: TargetLike, autocommit: object, timeout: object) -> tuple[_cor
         raise InterfaceError(f"autocommit is True or False, not {display(autocommit)}")
     parts = target(conn)
     core = _core.Target(**parts._asdict())
-    return _core.Connection(
-        core, autocommit=autocommit, timeout=seconds(timeout), cancel_handle=own_cancel_handle()
-    ), parts.scheme
+    return _core.Connection(core, autocommit=autocommit, **_wait(timeout)), parts.scheme
 
 
-def _statement(sql: object) -> str:
+def statement(sql: object) -> str:
+    """Give a statement back; raises ``InterfaceError`` for what is not one."""
     if not isinstance(sql, str):
         raise InterfaceError(f"a statement is a text, not {type(sql).__name__}")
     return statement_text(sql, "the statement")

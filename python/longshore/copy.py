@@ -1,17 +1,19 @@
 """``copy``: a query of one database as a table of another."""
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from longshore import _core
-from longshore.arguments import IfExists, Number, Query, seconds
+from longshore.arguments import IfExists, Number, Query, bound, partition, seconds, statements, wanted, without_clauses
 from longshore.connectable import ConnectionLike
+from longshore.connectable import source as readable
 from longshore.connection import Connection
 from longshore.errors import InterfaceError
 from longshore.foreign import COPY, refusing
 from longshore.options import Options
 from longshore.progress import Progress, reporting
-from longshore.read import opened
+from longshore.read import batch_bytes, batch_rows, policy, warn_if_serial
 from longshore.sources import APART, SHARED, driver_connection
 from longshore.threads import own_cancel_handle, twin
 from longshore.write import destination
@@ -54,33 +56,38 @@ def copy(
 
     Raises the exceptions of ``longshore.errors``; the table is then as it was.
     """
-    cancel_handle = own_cancel_handle()
+    cancel_handle, limit = own_cancel_handle(), seconds(timeout)
     chosen = Options.of(options)
-    _refuse_shared(source, target)
-    into = destination(table, target, if_exists=if_exists, key=key, types=types, options=chosen)
-    with (
-        reporting(progress) as report,
-        opened(
-            query,
-            source,
-            params=params,
-            schema=schema,
-            partition_on=partition_on,
-            partition_num=partition_num,
-            timeout=timeout,
-            options=chosen,
-            into=into["source"],
-            cancel_handle=cancel_handle,
-        ) as reading,
-    ):
-        return _core.copy(reading, into=into, timeout=seconds(timeout), progress=report, cancel_handle=cancel_handle)
-
-
-def _refuse_shared(source: object, target: object) -> None:
-    """Raise ``InterfaceError`` where rows would be read and written through one connection at once."""
-    reading, writing = (end if isinstance(end, Connection) else driver_connection(end) for end in (source, target))
-    if reading is not None and reading is writing:
+    one, other = (end if isinstance(end, Connection) else driver_connection(end) for end in (source, target))
+    if one is not None and one is other:
         raise InterfaceError(SHARED, hint=APART)
+    into = destination(table, target, if_exists=if_exists, key=key, types=types, options=chosen)
+    query, params = without_clauses(query, params)
+    split = partition(query, partition_on, partition_num, None)
+    with reporting(progress) as report, contextlib.ExitStack() as stack:
+        origin = readable(source)
+        if origin is into["source"] and isinstance(origin, _core.Pool):
+            # One of its sessions is left to the write.
+            stack.callback(origin.hold(1).release)
+        reading = _core.open_read(
+            source=origin,
+            setup=[],
+            queries=statements(query, "query"),
+            params=bound(params),
+            partition=split,
+            types=wanted(schema),
+            policy=policy("arrow_stream", None, chosen),
+            batch_rows=batch_rows(None, "arrow_stream", None),
+            batch_bytes=batch_bytes("arrow_stream", None, split),
+            memory_limit=chosen.stream_budget,
+            timeout=limit,
+            progress=None,
+            cancel_handle=cancel_handle,
+        )
+        stack.close()
+        with contextlib.closing(reading):
+            warn_if_serial(reading)
+            return _core.copy(reading, into=into, timeout=limit, progress=report, cancel_handle=cancel_handle)
 
 
 copy_async = twin(copy)

@@ -3,8 +3,8 @@
 import datetime as dt
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from functools import lru_cache
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Literal, Self, final
 
 from longshore import _core, frames
@@ -19,7 +19,7 @@ from longshore.arguments import (
     without_clauses,
 )
 from longshore.catalogue import calling, has_table, temporary_schema
-from longshore.connection import arrow_schema
+from longshore.connection import arrow_schema, statement
 from longshore.errors import InterfaceError, NotSupportedError, ProgrammingError
 from longshore.options import Options
 from longshore.read import policy, whole
@@ -125,7 +125,7 @@ def TimestampFromTicks(ticks: float) -> dt.datetime:  # noqa: N802  likewise
 
 
 @final
-class Cursor:
+class Cursor(AbstractContextManager["Cursor"]):
     """Statements and their rows; made by ``Connection.cursor``.
 
     Rows are tuples of Python objects that keep every value. They come from the server while they are fetched, a few
@@ -167,7 +167,7 @@ class Cursor:
         core = self._begin()
         if type(operation) is not str:
             operation, parameters = without_clauses(operation, parameters)
-            operation = _text(operation)
+            operation = statement(operation)
         is_query = _is_query(operation) if len(operation) < _LONG else _is_query.__wrapped__(operation)
         self._cancel_handle = cancel_handle = _core.CancelHandle()
         # What may change the database is done before its rows are fetched, which may be never.
@@ -195,7 +195,7 @@ class Cursor:
         self._cancel_handle = cancel_handle = _core.CancelHandle()
         plain = (list, tuple)
         sets = (each if type(each) in plain else bound(each) for each in seq_of_parameters)
-        self._changed = (core.execute_many(_text(operation), sets, cancel_handle=cancel_handle), None)
+        self._changed = (core.execute_many(statement(operation), sets, cancel_handle=cancel_handle), None)
         return self
 
     def callproc(self, procname: str, parameters: Sequence[Any] = ()) -> Sequence[Any]:
@@ -273,13 +273,7 @@ class Cursor:
         self._forget()
         self._closed = True
 
-    def __enter__(self) -> Self:
-        """Give the cursor itself."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_error: object) -> None:
         """Close it; after an exception the statement is stopped, and the transaction may have to be rolled back."""
         self._forget(undone=kind is not None)
         self._closed = True
@@ -396,7 +390,7 @@ class Cursor:
         split = partition(operation, partition_on, partition_num, None) or UNSPLIT
         self._cancel_handle = cancel_handle = _core.CancelHandle()
         schema, parts = core.execute_partitions(
-            _text(operation), split, lease=lease_time(lease), policy=self._policy, cancel_handle=cancel_handle
+            statement(operation), split, lease=lease_time(lease), policy=self._policy, cancel_handle=cancel_handle
         )
         return parts, arrow_schema(schema)
 
@@ -453,12 +447,6 @@ _MODES: dict[str, IfExists] = {"create": "fail", "append": "append", "replace": 
 def _is_query(text: str) -> bool:
     """Whether a statement is plainly a query; raises ``InterfaceError`` for a text that is not a statement."""
     return _QUERY.match(statement_text(text, "the statement")) is not None
-
-
-def _text(operation: object) -> str:
-    if not isinstance(operation, str):
-        raise InterfaceError(f"a statement is a text, not {type(operation).__name__}")
-    return statement_text(operation, "the statement")
 
 
 def _described(name: str, kind: str, native: str | None, nullable: bool) -> Description:  # noqa: FBT001

@@ -1,6 +1,7 @@
 """Pools: sessions that reads take in turn."""
 
-from typing import NoReturn, Self
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from typing import NoReturn
 
 from longshore import _core
 from longshore.connection import unpicklable
@@ -53,7 +54,7 @@ class Sessions:
         return self._core.idle
 
 
-class Pool(Sessions):
+class Pool(Sessions, AbstractContextManager["Pool"]):
     """At most ``size`` sessions, shared by any number of reads from any thread.
 
     Given to ``read_sql`` instead of a URL. A read waits until it can have all the sessions that it needs, in its turn
@@ -72,16 +73,12 @@ class Pool(Sessions):
         """Close the idle sessions; those in use are closed when their reads end. Closing twice is not an error."""
         self._core.close()
 
-    def __enter__(self) -> Self:
-        """Give the pool itself."""
-        return self
-
     def __exit__(self, *_exception: object) -> None:
         """Close it."""
         self.close()
 
 
-class AsyncPool(Sessions):
+class AsyncPool(Sessions, AbstractAsyncContextManager["AsyncPool"]):
     """A ``Pool`` for asyncio: given to the verbs that are awaited, and closed by ``async with``.
 
     >>> import asyncio, longshore
@@ -95,10 +92,6 @@ class AsyncPool(Sessions):
     """
 
     close = awaited(Pool.close)
-
-    async def __aenter__(self) -> Self:
-        """Give the pool itself."""
-        return self
 
     async def __aexit__(self, *_exception: object) -> None:
         """Close it."""

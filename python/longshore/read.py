@@ -1,7 +1,7 @@
 """``read_sql``: the result of a query as a dataframe."""
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 from longshore import _core, frames
@@ -21,7 +21,7 @@ from longshore.arguments import (
     wanted,
     without_clauses,
 )
-from longshore.connectable import ConnectionLike, Source, is_connection, source
+from longshore.connectable import ConnectionLike, is_connection, source
 from longshore.errors import InterfaceError, SerialReadWarning
 from longshore.foreign import READ, refusing
 from longshore.options import Options
@@ -176,7 +176,7 @@ def read_sql(
             cancel_handle=cancel_handle,
         )
         stack.callback(reading.close)
-        _warn_if_serial(reading)
+        warn_if_serial(reading)
         if frame is None:
             stream = reading.stream()
             # The bar goes on as long as the stream.
@@ -214,61 +214,10 @@ def _names_source(given: object) -> bool:
     return is_address(given) or is_connection(given)
 
 
-@contextlib.contextmanager
-def opened(
-    query: Any,
-    conn: Any,
-    *,
-    params: Sequence[Any] | Mapping[str, Any] | None,
-    schema: Mapping[str, Any] | None,
-    partition_on: str | None,
-    partition_num: Number | None,
-    timeout: float | None,
-    options: Options,
-    into: Source,
-    cancel_handle: _core.CancelHandle,
-) -> Iterator[_core.Reading]:
-    """Open a read whose batches the core writes ``into`` a source; raises as ``read_sql`` does."""
-    query, params = without_clauses(query, params)
-    split = partition(query, partition_on, partition_num, None)
-    origin = source(conn)
-    with _one_left(origin if origin is into else None):
-        reading = _core.open_read(
-            source=origin,
-            setup=[],
-            queries=statements(query, "query"),
-            params=bound(params),
-            partition=split,
-            types=wanted(schema),
-            policy=policy("arrow_stream", None, options),
-            batch_rows=_BATCH_ROWS["arrow_stream"],
-            batch_bytes=batch_bytes("arrow_stream", None, split),
-            memory_limit=options.stream_budget,
-            timeout=seconds(timeout),
-            progress=None,
-            cancel_handle=cancel_handle,
-        )
-    with contextlib.closing(reading):
-        _warn_if_serial(reading)
-        yield reading
-
-
-def _warn_if_serial(reading: _core.Reading) -> None:
+def warn_if_serial(reading: _core.Reading) -> None:
+    """Tell why a read that was asked to be parallel is not."""
     if reading.serial is not None:
         warn(f"read over one connection: {reading.serial}", SerialReadWarning)
-
-
-@contextlib.contextmanager
-def _one_left(shared: Source | None) -> Iterator[None]:
-    """Have a read leave a session of a pool to the write that takes its rows."""
-    if not isinstance(shared, _core.Pool):
-        yield
-        return
-    held = shared.hold(1)
-    try:
-        yield
-    finally:
-        held.release()
 
 
 def whole(reading: _core.Reading, frame: frames.Target, *, json_objects: bool) -> Any:

@@ -7,6 +7,7 @@ import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypedDict, Unpack, final, overload
 
 from longshore import _core
@@ -98,7 +99,7 @@ def open(path: str | os.PathLike[str], *, read_only: bool = False, timeout: floa
 
 
 @final
-class Store:
+class Store(contextlib.AbstractContextManager["Store"]):
     """Tables in a directory; made by ``longshore.open``.
 
     Each call is a transaction, unless one is open: ``with store.transaction()``. A read sees the newest commit, and
@@ -275,7 +276,6 @@ class Store:
                     params,
                     return_type=return_type,
                     dtype_backend=dtype_backend,
-                    tables={},
                     transaction=transaction,
                     options=chosen,
                 )
@@ -376,8 +376,8 @@ class Store:
         params: _Params,
         *,
         return_type: str,
-        dtype_backend: Backend | None,
-        tables: Mapping[str, Any],
+        dtype_backend: Backend | None = None,
+        tables: Mapping[str, Any] = MappingProxyType({}),
         transaction: "_core.StoreTransaction | None",
         options: Options,
     ) -> Any:
@@ -513,15 +513,8 @@ class Store:
 
         def stream(clause: str = "") -> Stream:
             query = f"SELECT * FROM {quoted(name)}{clause}"  # noqa: S608  the name is quoted
-            rows: Stream = self._run(
-                query,
-                None,
-                return_type="arrow_stream",
-                dtype_backend=None,
-                tables={},
-                transaction=transaction,
-                options=Options(verify=True),
-            )
+            verified = Options(verify=True)
+            rows: Stream = self._run(query, None, return_type="arrow_stream", transaction=transaction, options=verified)
             return rows
 
         with stream(" LIMIT 0") as empty:
@@ -542,10 +535,6 @@ class Store:
             if engine is not None:
                 engine.close()
             self._core.close()
-
-    def __enter__(self) -> Self:
-        """Give the store itself."""
-        return self
 
     def __exit__(self, *_exception: object) -> None:
         """Close it."""

@@ -1,10 +1,9 @@
 """Results that are read while they are consumed."""
 
-import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence, Sized
-from types import TracebackType
-from typing import TYPE_CHECKING, Generic, Self, TypeVar, final
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING, Generic, TypeVar, final
 
 from longshore import _core, frames
 from longshore.arguments import Backend
@@ -73,7 +72,7 @@ class Frames(_Pieces[Item]):
 
 
 @final
-class Stream(_Pieces["pa.RecordBatch"]):
+class Stream(_Pieces["pa.RecordBatch"], AbstractContextManager["Stream"], AbstractAsyncContextManager["Stream"]):
     """A result that is read while it is consumed; made by ``read_sql(..., return_type="arrow_stream")``.
 
     Iterate over it for record batches, ``pyarrow.RecordBatch`` where pyarrow is installed, else objects with
@@ -178,26 +177,16 @@ class Stream(_Pieces["pa.RecordBatch"]):
         """Tell the schema, as often as wanted."""
         return self._core.__arrow_c_schema__()
 
-    def __enter__(self) -> Self:
-        """Give the stream itself."""
-        return self
-
     def __exit__(self, *_exception: object) -> None:
         """Close it."""
         self.close()
 
-    async def __aenter__(self) -> Self:
-        """Give the stream itself."""
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_exception: object) -> None:
         """Close it, on a thread: the server is told."""
         await on_a_thread(self.close, self.cancel)
 
 
-@contextlib.contextmanager
+@contextmanager
 def _ending(core: _core.Stream) -> Iterator[None]:
     """End the stream where a piece cannot be made: its rows are gone, and what follows must not look like the rest."""
     try:

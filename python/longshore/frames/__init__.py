@@ -1,5 +1,6 @@
 """The dataframe libraries: one file each, imported only when its library is asked for."""
 
+import importlib
 import sys
 from collections.abc import Sequence
 from types import ModuleType
@@ -94,12 +95,11 @@ def polars_target() -> "PolarsTarget":
 
 
 def pyarrow_if_installed() -> ModuleType | None:
-    """Return the file of pyarrow, or None where it is not installed."""
+    """Return pyarrow, or None where it is not installed."""
     try:
-        from longshore.frames import arrow
+        return importlib.import_module("pyarrow")
     except ImportError:
         return None
-    return arrow
 
 
 def _frame_name(return_type: str) -> FrameName:

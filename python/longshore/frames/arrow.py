@@ -34,19 +34,9 @@ class ArrowTarget:
         return pa.RecordBatchReader.from_stream(stream).read_all()
 
 
-def record_batch(batch: object) -> Any:
-    """Make a ``pyarrow.RecordBatch`` of an object with ``__arrow_c_array__``."""
-    return pa.record_batch(batch)
-
-
 def reader(stream: object) -> Any:
     """Make a ``pyarrow.RecordBatchReader`` of an object with ``__arrow_c_stream__``."""
     return pa.RecordBatchReader.from_stream(stream)
-
-
-def schema(schema: object) -> Any:
-    """Make a ``pyarrow.Schema`` of an object with ``__arrow_c_schema__``."""
-    return pa.schema(schema)
 
 
 def batches(reader: Any) -> Iterator[Any]:

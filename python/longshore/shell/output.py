@@ -9,7 +9,7 @@ import sys
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import longshore
 from longshore.progress import Progress, bar
@@ -163,7 +163,7 @@ def printable(text: str) -> str:
     )
 
 
-class ProgressListener:
+class ProgressListener(contextlib.AbstractContextManager["ProgressListener"]):
     """The listener to a verb's progress: it draws a bar, and keeps the bytes that were read."""
 
     def __init__(self, *, shown: bool) -> None:
@@ -176,10 +176,6 @@ class ProgressListener:
         self.bytes = progress.bytes
         if self._bar is not None:
             self._bar.show(progress)
-
-    def __enter__(self) -> Self:
-        """Return itself."""
-        return self
 
     def __exit__(self, *_exception: object) -> None:
         """Leave the bar as it is."""
