@@ -277,7 +277,9 @@ def result(layout: Layout, rows: _core.Rows, records: Sequence[Any]) -> Result:
         for row, index in enumerate(group):
             block[row] = _objects(records, index) if index in layout.objects else image[layout.names[index]]
             columns[index] = block[row]
-    return _void(layout, columns), nulls
+    holder = np.empty(1, layout.columns)
+    holder[0] = tuple(columns)
+    return holder[0], nulls
 
 
 def _records(layout: Layout, memory: Any, count: int, records: Sequence[Any]) -> Any:
@@ -293,9 +295,3 @@ def _records(layout: Layout, memory: Any, count: int, records: Sequence[Any]) ->
 
 def _objects(records: Sequence[Any], index: int) -> Any:
     return np.fromiter((record[index] for record in records), dtype=object, count=len(records))
-
-
-def _void(layout: Layout, columns: Sequence[Any]) -> Any:
-    holder = np.empty(1, layout.columns)
-    holder[0] = tuple(columns)
-    return holder[0]

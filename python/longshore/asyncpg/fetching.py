@@ -39,24 +39,17 @@ _NOTHING = re.compile(r"(?:[\s;]|--[^\n]*|/\*.*?\*/)*", re.DOTALL)
 _BYTES = {17, 1560, 1562, 2950}
 
 
+@dataclass(slots=True, eq=False)
 class Plan:
     """How the columns of a statement go into the fields of a dtype."""
 
-    __slots__ = ("core", "layout", "rows", "text", "types")
-
-    rows: int
-    """How many the last result had: the next is expected to be like it."""
-
+    core: _core.Plan
+    layout: Layout
+    types: Sequence[str]
     text: int | None
     """The first field of text, if one is."""
-
-    def __init__(self, core: _core.Plan, layout: Layout, types: Sequence[str], text: int | None) -> None:
-        """Keep the core's plan and what errors name."""
-        self.core = core
-        self.text = text
-        self.layout = layout
-        self.types = types
-        self.rows = 0
+    rows: int = 0
+    """How many the last result had: the next is expected to be like it."""
 
     def refusal(self, column: int, row: int, what: str, hint: str) -> DTypeError:
         """Give the error of a value."""
@@ -107,7 +100,10 @@ async def fetch(
     """Run a statement and give its arrays, its status, and the number of rows."""
     protocol = connection._protocol
     if plan.text is not None and protocol.get_settings().get_text_codec().name != "utf-8":
-        raise _foreign_text(plan.layout, plan.text)
+        hint = "SET client_encoding TO 'UTF8', or ask for a field of dtype O"
+        place = _place(plan.layout, plan.text)
+        message = f"{place} takes text in UTF-8, and the session's client_encoding is another; {hint}"
+        raise DTypeError(message, hint=hint, column=plan.layout.names[plan.text])
     if protocol._is_cancelling():
         timeout = await after_cancellation(protocol, timeout)
     rows = plan.core.rows(plan.rows)
@@ -122,12 +118,6 @@ async def fetch(
     _check(connection, plan, rows, status, len(records))
     plan.rows = count
     return result(plan.layout, rows, records), status, count
-
-
-def _foreign_text(layout: Layout, column: int) -> DTypeError:
-    hint = "SET client_encoding TO 'UTF8', or ask for a field of dtype O"
-    text = f"{_place(layout, column)} takes text in UTF-8, and the session's client_encoding is another; {hint}"
-    return DTypeError(text, hint=hint, column=layout.names[column])
 
 
 @contextlib.contextmanager
@@ -417,16 +407,15 @@ class Exchange:
         return (status or b"").decode(), done
 
 
+@dataclass(slots=True, eq=False)
 class Pages:
     """A result that comes page by page."""
 
-    def __init__(self, statement: Any, portal: str, arrival: _core.Arrival) -> None:
-        """Keep what the next page needs."""
-        self.statement = statement
-        self.portal = portal
-        self.arrival = arrival
-        self.batches: list[_core.Batch] = []
-        self.done = False
+    statement: Any
+    portal: str
+    arrival: _core.Arrival
+    batches: Sequence[_core.Batch] = ()
+    done: bool = False
 
 
 def _stand_in(settings: Any, oids: Sequence[int], *, binary: bool) -> int:

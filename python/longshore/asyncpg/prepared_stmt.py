@@ -1,6 +1,5 @@
 """asyncpg's prepared statement, whose ``fetch`` knows dtypes."""
 
-from collections.abc import AsyncGenerator
 from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -9,8 +8,8 @@ from asyncpg import prepared_stmt as theirs
 
 from longshore.asyncpg.cursor import CursorFactory
 from longshore.asyncpg.dtypes import Query, plain
-from longshore.asyncpg.fetching import FrameTerms, Terms, fetch
-from longshore.asyncpg.frame_fetching import ForBatches, ForFrames, ForPandas, FrameFetching, guarded
+from longshore.asyncpg.fetching import batch_terms, fetch, frame_terms
+from longshore.asyncpg.frame_fetching import ForBatches, ForFrames, ForPandas, guarded
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -20,25 +19,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = ["PreparedStatement"]
-
-
-class _Frames(FrameFetching):
-    """The frames of a statement's query, which let the statement know the status."""
-
-    __slots__ = ("_statement",)
-
-    def __init__(self, statement: "PreparedStatement") -> None:
-        self._statement = statement
-
-    async def _fetch_frame(self, query: str, args: Any, timeout: float | None, wanted: FrameTerms) -> Any:
-        connection = self._statement._connection
-        frame, status = await connection._frame_and_status(query, args, timeout, wanted)
-        self._statement._last_status = status.encode()
-        return frame
-
-    def _fetch_batches(self, query: str, args: Any, timeout: float | None, wanted: Terms) -> AsyncGenerator[Any, None]:
-        batches: AsyncGenerator[Any, None] = self._statement._connection._fetch_batches(query, args, timeout, wanted)
-        return batches
 
 
 class PreparedStatement(theirs.PreparedStatement):
@@ -77,22 +57,28 @@ class PreparedStatement(theirs.PreparedStatement):
         self._last_status = status  # type: ignore[misc]  # a slot of asyncpg's
         return arrays
 
+    async def _frame(self, return_type: str, args: Any, timeout: float | None = None, **wanted: Any) -> Any:
+        terms = frame_terms(return_type, **wanted)
+        frame, status = await self._connection._frame_and_status(self._query, args, timeout, terms)
+        self._last_status = status.encode()
+        return frame
+
     @guarded
     async def fetch_arrow(self, *args: Any, **wanted: Unpack[ForFrames]) -> "pa.Table":
         """Run the statement's query as ``Connection.fetch_arrow`` does."""
-        table: pa.Table = await _Frames(self).fetch_arrow(self._query, *args, **wanted)
+        table: pa.Table = await self._frame("arrow", args, **wanted)
         return table
 
     @guarded
     async def fetch_df(self, *args: Any, **wanted: Unpack[ForPandas]) -> "pd.DataFrame":
         """Run the statement's query as ``Connection.fetch_df`` does."""
-        frame: pd.DataFrame = await _Frames(self).fetch_df(self._query, *args, **wanted)
+        frame: pd.DataFrame = await self._frame("pandas", args, **wanted)
         return frame
 
     @guarded
     async def fetch_polars(self, *args: Any, **wanted: Unpack[ForFrames]) -> "pl.DataFrame":
         """Run the statement's query as ``Connection.fetch_polars`` does."""
-        frame: pl.DataFrame = await _Frames(self).fetch_polars(self._query, *args, **wanted)
+        frame: pl.DataFrame = await self._frame("polars", args, **wanted)
         return frame
 
     @guarded
@@ -100,9 +86,8 @@ class PreparedStatement(theirs.PreparedStatement):
         self, *args: Any, timeout: float | None = None, **wanted: Unpack[ForBatches]
     ) -> "AsyncIterator[pa.RecordBatch]":
         """Run the statement's query as ``Connection.fetch_batches`` does."""
-        batches: AsyncIterator[pa.RecordBatch] = _Frames(self).fetch_batches(
-            self._query, *args, timeout=timeout, **wanted
-        )
+        terms = batch_terms(**wanted)
+        batches: AsyncIterator[pa.RecordBatch] = self._connection._fetch_batches(self._query, args, timeout, terms)
         return batches
 
 

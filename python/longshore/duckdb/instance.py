@@ -24,23 +24,13 @@ _SETTINGS = {"arrow_lossless_conversion": True}
 #: Another database in memory in place of the one that all tables were made in.
 _RENEW = """ATTACH ':memory:' AS renewed; USE renewed; DETACH memory;
 ATTACH ':memory:' AS memory; USE memory; DETACH renewed"""
-#: Table functions that change nothing.
-_READING = frozenset(
-    {
-        "range",
-        "generate_series",
-        "unnest",
-        "repeat",
-        "repeat_row",
-        "json_each",
-        "json_tree",
-        "summary",
-        "glob",
-        "histogram",
-    }
-    | {"histogram_values", "sniff_csv", "test_all_types", "icu_calendar_names", "pg_timezone_names", "seq_scan"}
-    | {"arrow_scan", "arrow_scan_dumb", "pandas_scan", "python_arrow_scan"}
+#: Table functions that make rows of their arguments alone.
+MAKING_ROWS = frozenset(
+    {"range", "generate_series", "unnest", "repeat", "repeat_row", "json_each", "json_tree", "summary", "histogram"}
+    | {"histogram_values", "test_all_types", "icu_calendar_names", "pg_timezone_names"}
 )
+#: Others that change nothing.
+_READING = {"glob", "sniff_csv", "seq_scan", "arrow_scan", "arrow_scan_dumb", "pandas_scan", "python_arrow_scan"}
 _READING_PREFIXES = ("duckdb_", "pragma_", "read_", "parquet_")
 #: The bytes that an instance may keep which no one uses.
 _LITTLE = 1 << 20
@@ -114,7 +104,8 @@ class Instance:
         """The functions by which a query may change the engine: all table functions that are not known to read."""
         query = "SELECT DISTINCT function_name FROM duckdb_functions() WHERE function_type = 'table'"
         names = {name for (name,) in self._root.execute(query).fetchall()}
-        return {"write_log"} | {name for name in names - _READING if not name.startswith(_READING_PREFIXES)}
+        unknown = names - MAKING_ROWS - _READING
+        return {"write_log"} | {name for name in unknown if not name.startswith(_READING_PREFIXES)}
 
     def is_renewed(self) -> bool:
         """Make it like new once the connections of whoever used it, who changed no setting, are closed."""
@@ -148,11 +139,39 @@ class Instance:
         shutil.rmtree(self._spill, ignore_errors=True)
 
 
-class _SharedInstance:
-    """The instance that all queries share which only read and ask for no settings."""
+class _Kept:
+    """Instances that outlive queries: they end with the process, and before a fork: a child has not their threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
+        atexit.register(self.close)
+        if hasattr(os, "register_at_fork"):
+            release = self._lock.release
+            os.register_at_fork(before=self.before_fork, after_in_parent=release, after_in_child=self.after_fork)
+
+    def close(self) -> None:
+        """End them, with the process; a later query starts another."""
+        with self._lock:
+            self._end()
+
+    def before_fork(self) -> None:
+        """End them, and have no one start any meanwhile."""
+        self._lock.acquire()
+        self._end()
+
+    def after_fork(self) -> None:
+        """Let the child start its own."""
+        self._lock.release()
+
+    def _end(self) -> None:
+        raise NotImplementedError
+
+
+class _SharedInstance(_Kept):
+    """The instance that all queries share which only read and ask for no settings."""
+
+    def __init__(self) -> None:
+        super().__init__()
         self._instance: Instance | None = None
         #: The number of connections that are not released.
         self.open = 0
@@ -183,22 +202,13 @@ class _SharedInstance:
             if self._instance is not None and not self._instance.is_usable():
                 self._end()
 
-    def close(self) -> None:
-        """End it, with the process; a later query starts another."""
-        with self._lock:
-            self._end()
-
     def before_fork(self) -> None:
-        """End it, as a child has none of its threads; while queries run, it goes on in the parent."""
+        """End it, unless queries run: then it goes on in the parent."""
         self._lock.acquire()
         if self.open == 0:
             self._end()
 
-    def after_fork_in_parent(self) -> None:
-        """Release the lock."""
-        self._lock.release()
-
-    def after_fork_in_child(self) -> None:
+    def after_fork(self) -> None:
         """Have the child start an instance of its own when it needs one."""
         if self._instance is not None:
             self._instance.abandon()
@@ -212,11 +222,11 @@ class _SharedInstance:
             instance.close()
 
 
-class _SpareInstances:
+class _SpareInstances(_Kept):
     """Instances whose sessions have ended and left them as they were: to start one takes tens of milliseconds."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        super().__init__()
         self._instances: list[Instance] = []
         self._most = _SPARE
 
@@ -252,18 +262,8 @@ class _SpareInstances:
 
     def close(self) -> None:
         """End them, with the process, and keep no more."""
-        with self._lock:
-            self._most = 0
-            self._end()
-
-    def before_fork(self) -> None:
-        """End them, as a child has none of their threads."""
-        self._lock.acquire()
-        self._end()
-
-    def after_fork(self) -> None:
-        """Release the lock."""
-        self._lock.release()
+        self._most = 0
+        super().close()
 
     def _end(self) -> None:
         while self._instances:
@@ -281,14 +281,5 @@ def abandon(connection: Any) -> None:
 
 
 shared, spare = _SharedInstance(), _SpareInstances()
-atexit.register(shared.close)
-atexit.register(spare.close)
 # The last that is registered is called first: what uses the instance ends before it.
 atexit.register(finish)
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=shared.before_fork,
-        after_in_parent=shared.after_fork_in_parent,
-        after_in_child=shared.after_fork_in_child,
-    )
-    os.register_at_fork(before=spare.before_fork, after_in_parent=spare.after_fork, after_in_child=spare.after_fork)

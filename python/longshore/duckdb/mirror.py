@@ -311,13 +311,10 @@ class Mirror:
 
     def _pushdown(self, label: str, text: str, values: Any) -> Pushdown:
         # A write reads no query.
-        from longshore.duckdb.pushdown import syntax_of
+        from longshore.duckdb.pushdown import serialized, syntax_of
 
-        return syntax_of(text, lambda: self._serialized(text)).pushdown(label, by_parameter_name(values))
-
-    def _serialized(self, query: str) -> str:
-        ((text,),) = self.connection.execute("SELECT json_serialize_sql(?::VARCHAR)", [query]).fetchall()
-        return str(text)
+        syntax = syntax_of(text, lambda: serialized(self.connection, text))
+        return syntax.pushdown(label, by_parameter_name(values))
 
     def _register(self, label: str, table: Table, transaction: "StoreTransaction", pushdown: Pushdown) -> None:
         own = {fold_name(each.name): each.name for each in table.own}

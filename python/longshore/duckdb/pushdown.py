@@ -402,8 +402,9 @@ class Syntax:
         self.columns = referenced_columns(tree)
         self._group_keys, self._means = group_keys(tree), averaged(tree)
         self._comparisons = comparisons(tree, text.encode())
+        tables = (node["table_name"] for node in _nodes(tree) if node.get("type") == "BASE_TABLE")
         #: How often it reads each table, by its folded name; None where that is not known.
-        self._reads = None if tree["error"] else Counter(map(fold_name, _tables(tree)))
+        self._reads = None if tree["error"] else Counter(fold_name(table) for table in tables)
         self._remainders = {table: _remainder(tree, each) for table, each in self._comparisons.items()}
 
     def reads(self, table: str, text: str) -> int:
@@ -423,6 +424,12 @@ class Syntax:
 _syntaxes: dict[str, Syntax] = {}
 
 
+def serialized(connection: Any, query: str) -> str:
+    """Give the syntax of a statement as JSON, or an error as JSON."""
+    ((text,),) = connection.execute("SELECT json_serialize_sql(?::VARCHAR)", [query]).fetchall()
+    return str(text)
+
+
 def syntax_of(text: str, serialized: Callable[[], str]) -> Syntax:
     """Give the syntax of a statement, or of the last ones as it was: parsing one costs most of a millisecond."""
     if (known := _syntaxes.get(text)) is not None:
@@ -434,10 +441,6 @@ def syntax_of(text: str, serialized: Callable[[], str]) -> Syntax:
             _syntaxes.pop(oldest, None)
         _syntaxes[text] = syntax
     return syntax
-
-
-def _tables(tree: object) -> Iterator[str]:
-    return (node["table_name"] for node in _nodes(tree) if node.get("type") == "BASE_TABLE")
 
 
 def _remainder(tree: Mapping[str, Any], comparisons: Sequence[Comparison]) -> Remainder | None:

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from longshore.duckdb.failures import circular_table, is_fatal, missing_table, translate_errors
 from longshore.duckdb.instance import Instance, abandon, engine, shared
+from longshore.duckdb.pushdown import serialized
 from longshore.duckdb.result import ClosedByResult
 from longshore.duckdb.waiting import Task, run_on_thread
 from longshore.errors import OperationalError, ProgrammingError
@@ -124,9 +125,7 @@ class Session(ClosedByResult):
     def serialized(self) -> str:
         """Give the syntax of the one statement as JSON, or an error as JSON."""
         with self._engine():
-            query = self.statements[0].query
-            ((text,),) = self._connection.execute("SELECT json_serialize_sql(?::VARCHAR)", [query]).fetchall()
-        return str(text)
+            return serialized(self._connection, self.statements[0].query)
 
     def execute(
         self,

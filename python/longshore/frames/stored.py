@@ -26,7 +26,7 @@ _HINT = "cast it in the statement to a type that the column holds"
 _MOST_FLAGS = 8
 
 #: The engine's names for the types that it gives as they are stored.
-_NATIVE = {
+NATIVE = {
     pa.bool_(): "boolean",
     pa.int8(): "tinyint",
     pa.int16(): "smallint",
@@ -174,7 +174,7 @@ class StoredRows:
 def engine_field(field: Any) -> tuple[Any, str] | None:
     """Give a stored column's field as the engine would, and its name of the type; None where values would change."""
     kind = _GIVEN.get(field.type, field.type)
-    native = f"decimal({kind.precision},{kind.scale})" if pa.types.is_decimal128(kind) else _NATIVE.get(kind)
+    native = f"decimal({kind.precision},{kind.scale})" if pa.types.is_decimal128(kind) else NATIVE.get(kind)
     if native is None or extension_name(field) or not _is_cast(field.type, kind):
         return None
     return pa.field(field.name, kind, metadata=_MAPPED if kind == pa.string() else None), native

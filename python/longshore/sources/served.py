@@ -9,7 +9,7 @@ from typing import Any
 
 from longshore import _core
 from longshore.duckdb.failures import translate_errors
-from longshore.duckdb.instance import Instance, engine
+from longshore.duckdb.instance import MAKING_ROWS, Instance, engine
 from longshore.duckdb.parameter_types import typed_nulls
 from longshore.duckdb.parameters import by_parameter_name
 from longshore.duckdb.statements import tokens
@@ -26,18 +26,17 @@ _WRITING = frozenset(
     {"INSERT", "UPDATE", "DELETE", "MERGE_INTO", "CREATE", "CREATE_FUNC", "DROP", "ALTER", "ANALYZE", "VACUUM"}
     | {"TRANSACTION", "SET", "VARIABLE_SET"}
 )
-#: Functions that make rows and reach nothing but what is served.
-_TABLE_FUNCTIONS = frozenset(
-    {"range", "generate_series", "unnest", "repeat", "repeat_row", "json_each", "json_tree", "summary", "histogram"}
-    | {"histogram_values", "test_all_types", "icu_calendar_names", "pg_timezone_names", "pragma_version"}
-    | {"pragma_table_info", "pragma_show", "duckdb_columns", "duckdb_constraints", "duckdb_functions", "duckdb_indexes"}
-    | {"duckdb_keywords", "duckdb_schemas", "duckdb_sequences", "duckdb_tables", "duckdb_types", "duckdb_views"}
+#: Functions that reach nothing but what is served.
+_TABLE_FUNCTIONS = (
+    MAKING_ROWS
+    | {"pragma_version", "pragma_table_info", "pragma_show", "duckdb_columns", "duckdb_constraints", "duckdb_functions"}
+    | {"duckdb_indexes", "duckdb_keywords", "duckdb_schemas", "duckdb_sequences", "duckdb_tables", "duckdb_types"}
+    | {"duckdb_views"}
 )
 #: The functions and views that tell settings and paths.
 _REFUSED_NAMES = frozenset({"current_setting", "getenv", "pg_settings", "pragma_database_list", "duckdb_databases"})
 #: Names that are a column's or a table's as well: refused where they are called.
 _COMMON_PREFIXES = ("duckdb_", "pragma_")
-_CHANGING = frozenset({"insert", "update", "delete", "merge", "truncate", "create", "alter", "drop", "copy", "import"})
 _LOCK = ("SET GLOBAL enable_external_access = false", "SET GLOBAL lock_configuration = true")
 _SETTINGS: dict[str, Any] = {
     "python_enable_replacements": False,
@@ -70,7 +69,7 @@ class Guard:
         words = [each.text.strip('"').replace('""', '"').lower() for each in tokens(statement.query)]
         if kind in {"PREPARE", "EXECUTE"}:
             raise NotSupportedError(f"{kind} is not served", hint=_KNOWN, sqlstate="42501")
-        is_run = kind == "EXPLAIN" and "analyze" in words[:4] and not _CHANGING.isdisjoint(words)
+        is_run = kind == "EXPLAIN" and "analyze" in words[:4] and not store.CHANGING.isdisjoint(words)
         if kind not in self._types or is_run:
             if is_run or (self._reads and kind in _WRITING):
                 raise ProgrammingError("this user only reads", hint=_READS, sqlstate="25006")

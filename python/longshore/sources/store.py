@@ -46,7 +46,7 @@ _SETTINGS = {"use", "schema", "search_path", "default_collation"}
 #: The engine's types of statements after which it may give other types.
 _CONFIGURING = {"CALL", "LOAD", "PRAGMA", "SET", "VARIABLE_SET"}
 #: The statements that EXPLAIN ANALYZE would run, without the store's knowledge.
-_CHANGING = {"insert", "update", "delete", "merge", "truncate", "create", "alter", "drop", "copy", "import"}
+CHANGING = {"insert", "update", "delete", "merge", "truncate", "create", "alter", "drop", "copy", "import"}
 #: The words by which a query begins that the engine runs as several statements, as it does one with a PIVOT.
 _QUERYING = {"pivot", "pivot_wider", "select", "from", "with"}
 #: The engine's names of statements that a user would not know.
@@ -500,7 +500,7 @@ def _stored(transaction: "_core.StoreTransaction", whole: WholeTable, verifies: 
 
 def _is_query(text: str) -> bool:
     words = [each.word for each in tokens(text) if each.depth == 0]
-    return {*words[:1]} <= _QUERYING and _CHANGING.isdisjoint(words)
+    return {*words[:1]} <= _QUERYING and CHANGING.isdisjoint(words)
 
 
 def _refuse_unseen(text: str, kind: str) -> None:
@@ -509,7 +509,7 @@ def _refuse_unseen(text: str, kind: str) -> None:
     if kind == "SET" and not _SETTINGS.isdisjoint(words[:3]):
         raise NotSupportedError("a store has one schema, and no collations", hint=_WITHOUT)
     is_run = kind in {"PRAGMA", "CALL"} or (kind == "EXPLAIN" and "analyze" in words[:4])
-    if (is_run and not _CHANGING.isdisjoint(words)) or words[:2] == ["copy", "from"]:
+    if (is_run and not CHANGING.isdisjoint(words)) or words[:2] == ["copy", "from"]:
         raise NotSupportedError("a store does not run this statement", hint=_STATEMENTS)
 
 

@@ -108,10 +108,11 @@ class _Zoned:
     def _in_zone(self, rows: list[Any]) -> list[Any]:
         if not self._columns:
             return rows
-        return [tuple(self._value(at, value) for at, value in enumerate(row)) for row in rows]
-
-    def _value(self, at: int, value: Any) -> Any:
-        return value.astimezone(self._zone) if at in self._columns and value is not None else value
+        found = [list(row) for row in rows]
+        for row in found:
+            for at in self._columns:
+                row[at] = row[at] and row[at].astimezone(self._zone)
+        return [*map(tuple, found)]
 
 
 class _MySQLContext(Context, MySQLExecutionContext):

@@ -317,25 +317,13 @@ class PostgreSQLDialect(Dialect, PGDialect):
         with without_transaction(connection), connection.cursor() as cursor:
             return bool(cursor.execute(f"SHOW {setting}").fetchone() == ("on",))
 
-    def do_rollback_twophase(
-        self,
-        connection: Any,
-        xid: Any,
-        is_prepared: bool = True,
-        recover: bool = False,
-    ) -> None:
+    def do_rollback_twophase(self, connection: Any, xid: Any, is_prepared: bool = True, recover: bool = False) -> None:
         if is_prepared:
             self._end_prepared(connection, "ROLLBACK", xid)
         else:
             self.do_rollback(connection.connection)
 
-    def do_commit_twophase(
-        self,
-        connection: Any,
-        xid: Any,
-        is_prepared: bool = True,
-        recover: bool = False,
-    ) -> None:
+    def do_commit_twophase(self, connection: Any, xid: Any, is_prepared: bool = True, recover: bool = False) -> None:
         if is_prepared:
             self._end_prepared(connection, "COMMIT", xid)
         else:

@@ -5,7 +5,7 @@ import dataclasses
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
@@ -15,7 +15,7 @@ from longshore.connection import Connection, connect
 from longshore.duckdb.failures import Failure, TableAltered, error_from_text
 from longshore.duckdb.instance import engine, shared
 from longshore.duckdb.parameters import Params, by_parameter_name
-from longshore.duckdb.pushdown import syntax_of
+from longshore.duckdb.pushdown import serialized, syntax_of
 from longshore.duckdb.query import Sources
 from longshore.duckdb.remote.described import Described, DuckDB, Oracle
 from longshore.duckdb.remote.dialect import Dialect
@@ -54,6 +54,8 @@ _DIALECTS: Mapping[str, type[Dialect]] = {
     "duckdb": DuckDB,
     "oracle": Oracle,
 }
+
+T = TypeVar("T")
 
 #: The savepoint before a read that may be stopped.
 _GUARD = "longshore_read"
@@ -128,8 +130,11 @@ class Source:
         if self._is_checked or not (self.dialect.has_locks and isinstance(conn, Connection) and conn.in_transaction):
             return
         for table in self._tables.values():
-            empty = read_sql(_lock_query(table), conn, return_type="arrow")
-            if not _is_current(table, empty.schema):
+            columns = [column for column in table.columns if column.readable]
+            listed = ", ".join(column.quoted for column in columns) or "1"
+            # Its lock stays until the transaction's end. It tells the current types; the catalogue may be an older one.
+            empty = read_sql(f"SELECT {listed} FROM {table.sql} LIMIT 0", conn, return_type="arrow")
+            if not all(_is_of(*pair) for pair in zip(columns, empty.schema, strict=bool(columns))):
                 raise TableAltered.of(self.name)
         self._compare()
         self._is_checked = True
@@ -215,17 +220,13 @@ def open_sources(attach: Mapping[str, Any], options: Options) -> Iterator[Mappin
         name_text(name, "a name in attach")
         if name.lower() in RESERVED_NAMES or name.lower() in opened:
             raise InterfaceError(f"attach cannot name a database {name!r}: that is another's name already")
-        opened[name.lower()] = _source_of(name, conn, options)
+        is_mapped = scheme_of(conn) == "store" and (sources.is_adopted(conn) or not is_connection(conn))
+        opened[name.lower()] = (StoreSource if is_mapped else Source)(name, conn, options)
     try:
         yield opened
     finally:
         for one in opened.values():
             one.close()
-
-
-def _source_of(name: str, conn: Any, options: Options) -> AnySource:
-    is_mapped = scheme_of(conn) == "store" and (sources.is_adopted(conn) or not is_connection(conn))
-    return StoreSource(name, conn, options) if is_mapped else Source(name, conn, options)
 
 
 def lossy_kinds(options: Options) -> frozenset[Kind]:
@@ -242,23 +243,6 @@ def lossy_kinds(options: Options) -> frozenset[Kind]:
     if options.uuid == "text":
         kinds.add(Kind.UUID)
     return frozenset(kinds)
-
-
-def _readable(table: Table) -> list[Column]:
-    """Give the columns that this user may read."""
-    return [column for column in table.columns if column.readable]
-
-
-def _lock_query(table: Table) -> str:
-    """Give a query without rows: its lock stays until the transaction's end, and its types are the current ones."""
-    columns = ", ".join(column.quoted for column in _readable(table)) or "1"
-    return f"SELECT {columns} FROM {table.sql} LIMIT 0"
-
-
-def _is_current(table: Table, schema: pa.Schema) -> bool:
-    """Whether the columns have the types of the catalogue, which a transaction may see in an older snapshot."""
-    columns = _readable(table)
-    return all(_is_of(column, field) for column, field in zip(columns, schema, strict=bool(columns)))
 
 
 def _is_of(column: Column, field: pa.Field) -> bool:
@@ -370,7 +354,7 @@ class RemoteQuery(Sources):
         loaded = [one for one in reads if not is_streamed(one)]
         for one in loaded:
             source = sources[one.source]
-            yield one.name, self._table(one, source) if one.is_typed else self._untyped_table(one, source)
+            yield one.name, self._table(one, source)
         for name in dict.fromkeys(one.source for one in loaded):
             sources[name].check()
         for one in reads:
@@ -382,8 +366,8 @@ class RemoteQuery(Sources):
         params = by_parameter_name(self.params)
         for one in self._plan.reads:
             if (store := self._stores.get(one.source)) is not None:
-                pushdown = syntax_of(self.sql, lambda: _serialized(self.sql)).pushdown(one.name, params)
-                yield one.name, store.rows(one.table, one.columns, pushdown)
+                syntax = syntax_of(self.sql, lambda: _ask_engine(lambda each: serialized(each, self.sql)))
+                yield one.name, store.rows(one.table, one.columns, syntax.pushdown(one.name, params))
 
     def check(self) -> None:
         """End the streams, and raise ``TableAltered`` where a table was altered meanwhile."""
@@ -451,6 +435,9 @@ class RemoteQuery(Sources):
                 raise
 
     def _table(self, one: Read, source: Source) -> pa.Table:
+        if not one.is_typed:
+            # Its columns' types are known with the last row.
+            return read_sql(one.sql, source.conn, return_type="arrow", options=self._options)
         limit = self._options.memory_limit_bytes
         with contextlib.closing(self.open(dataclasses.replace(one, can_split=False), source)) as stream:
             batches = []
@@ -460,10 +447,6 @@ class RemoteQuery(Sources):
                 if limit is not None and self._loaded_bytes > limit:
                     raise MemoryLimitError(f"the tables of {source.name} are larger than options['memory_limit']")
             return pa.Table.from_batches(batches, stream.schema)
-
-    def _untyped_table(self, one: Read, source: Source) -> pa.Table:
-        """Load a table whose column types are known with its last row."""
-        return read_sql(one.sql, source.conn, return_type="arrow", options=self._options)
 
 
 class _CheckedRows:
@@ -520,31 +503,26 @@ def _rows(stream: Stream) -> Iterator[pa.RecordBatch]:
         raise DataError(message, hint=hint, column=error.column, row=error.row, native_type=error.native_type) from None
 
 
-def _serialized(query: str) -> str:
-    """Give the syntax of the engine's query."""
-
-    def ask() -> str:
-        connection = shared.connection()
-        try:
-            ((text,),) = connection.execute("SELECT json_serialize_sql(?::VARCHAR)", [query]).fetchall()
-        finally:
-            shared.release(connection)
-        return str(text)
-
-    return run_on_thread(ask)
-
-
 def _describe(query: str, params: Params) -> list[tuple[str, str]]:
     """Give the names and types of a query's columns, as the engine binds it."""
 
-    def bind() -> list[tuple[str, str]]:
-        connection = shared.connection()
+    def bind(connection: Any) -> list[tuple[str, str]]:
         try:
-            rows = connection.execute(f"DESCRIBE {query}", params).fetchall()
+            return [row[:2] for row in connection.execute(f"DESCRIBE {query}", params).fetchall()]
         except engine().Error as error:
             raise Unsafe from error
+
+    return _ask_engine(bind)
+
+
+def _ask_engine(work: Callable[[Any], T]) -> T:
+    """Do short work over a connection to the shared engine."""
+
+    def ask() -> T:
+        connection = shared.connection()
+        try:
+            return work(connection)
         finally:
             shared.release(connection)
-        return [(row[0], row[1]) for row in rows]
 
-    return run_on_thread(bind)
+    return run_on_thread(ask)

@@ -6,7 +6,7 @@ from typing import ClassVar
 import pyarrow as pa
 
 from longshore import errors
-from longshore.duckdb.remote.dialect import Ask, Dialect, quote_text
+from longshore.duckdb.remote.dialect import Ask, Dialect
 from longshore.duckdb.remote.types import Column, Kind, Table, Trust, Type
 from longshore.texts import quoted
 
@@ -55,9 +55,6 @@ class Described(Dialect):
         upper, lower = tuple(map(str.upper, parts)), tuple(map(str.lower, parts))
         yield from dict.fromkeys([upper, tuple(parts), lower] if self.is_upper else [tuple(parts), upper, lower])
 
-    def _text(self, value: str) -> str:
-        return quote_text(value)
-
 
 class DuckDB(Described):
     """DuckDB's, which begins a snapshot."""
@@ -81,11 +78,8 @@ def _type(field: pa.Field) -> Type:
     """Give the type of a column whose native type is told: other drivers look at the first rows for theirs."""
     told = (field.metadata or {}).get(b"native_type", b"").decode().lower()
     native = told.removeprefix("nullable(").partition("(")[0].rstrip(" )")
-    if native and (pa.types.is_signed_integer(field.type) or _is_whole(field.type)):
+    is_whole = pa.types.is_decimal(field.type) and field.type.scale == 0
+    if native and (pa.types.is_signed_integer(field.type) or is_whole):
         return _INTEGER
     is_text = pa.types.is_string(field.type) or pa.types.is_large_string(field.type)
     return _TEXT if native in _TEXTS and is_text else _OTHER
-
-
-def _is_whole(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_decimal(kind)) and kind.scale == 0

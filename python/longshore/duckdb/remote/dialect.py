@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 
-from longshore.duckdb.remote.types import Kind, Table, Type, Unsafe
+from longshore.duckdb.remote.types import Kind, Table, Type, Unsafe, unsafe_if
 from longshore.errors import ProgrammingError
 from longshore.texts import quoted
 
@@ -68,6 +68,11 @@ class Dialect(abc.ABC):
             raise Unsafe
         return writer(value)
 
+    def _text(self, value: str) -> str:
+        """Quote a text, but for one with a backslash, whose meaning depends on the server's settings."""
+        unsafe_if("\\" in value)
+        return quoted(value, "'")
+
     def count(self, sql: str, *, is_alone: bool) -> str:
         """Count the values of ``sql``, or with ``*`` the rows; ``is_alone`` where its SELECT has no other count."""
         del is_alone
@@ -125,10 +130,3 @@ def _folded(names: Sequence[str]) -> list[str]:
 def timestamp_text(value: dt.datetime) -> str:
     """Write a timestamp without its zone, with all of its digits."""
     return value.replace(tzinfo=None).isoformat(sep=" ")
-
-
-def quote_text(value: str) -> str:
-    """Quote a text; raises ``Unsafe`` for a backslash, whose meaning depends on the server's settings."""
-    if "\\" in value:
-        raise Unsafe
-    return quoted(value, "'")

@@ -5,7 +5,7 @@ import datetime as dt
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from longshore.duckdb.remote.dialect import Ask, Dialect, quote_text, table_rows, timestamp_text
+from longshore.duckdb.remote.dialect import Ask, Dialect, table_rows, timestamp_text
 from longshore.duckdb.remote.types import BASIC_PLANE, Column, Kind, Table, Trust, Type, decimal_type, scalar
 
 _COLUMNS = """
@@ -87,9 +87,6 @@ class MySQL(Dialect):
                 )
             )
         return Table(".".join(map(self.name, names)), columns)
-
-    def _text(self, value: str) -> str:
-        return quote_text(value)
 
     def _double(self, value: float) -> str:
         text = repr(value)

@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 
 from longshore.duckdb.remote.dialect import Ask, Dialect, rows_of
 from longshore.duckdb.remote.types import Column, Kind, Table, Trust, Type
+from longshore.texts import quoted
 
 _TABLES = """
 SELECT schema, name, type, strict FROM pragma_table_list
@@ -53,7 +54,7 @@ class SQLite(Dialect):
         return Table(f"{self.name(schema)}.{self.name(table)}", columns, is_typed=is_typed, version=version)
 
     def _text(self, value: str) -> str:
-        return "'" + value.replace("'", "''") + "'"
+        return quoted(value, "'")
 
 
 def _form(declared: str) -> str:

@@ -51,8 +51,6 @@ class StoreSource:
     """A store, in one version for one query."""
 
     dialect = StoreDialect()
-    opens_connections = False
-    is_loaded = False
     in_snapshot = False
 
     def __init__(self, name: str, conn: Any, options: Options) -> None:
@@ -61,11 +59,6 @@ class StoreSource:
         self._conn = conn
         self._verifies = options.verify
         self._session: Session | None = None
-
-    @property
-    def identity(self) -> int:
-        """A number of its own."""
-        return id(self)
 
     @property
     def _transaction(self) -> "StoreTransaction":
@@ -111,14 +104,6 @@ class StoreSource:
         session, self._session = self._session, None
         if session is not None:
             session.close()
-
-    # What only other sources have to do.
-
-    def lock_tables(self) -> None:
-        """Do nothing: its version stays as it is."""
-
-    def check(self) -> None:
-        """Do nothing, likewise."""
 
 
 def _shown(column: Stored, texts: Mapping[str, str]) -> str:

@@ -14,6 +14,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from longshore.duckdb.parameters import Params
+from longshore.frames.stored import NATIVE
 
 #: MySQL's UTF-8 of three bytes, for which Python has no name.
 BASIC_PLANE = "utf8mb3"
@@ -171,23 +172,7 @@ def same_meaning(left: Type, right: Type) -> None:
     unsafe_if(before + max(left.scale, right.scale) > _MOST_DIGITS)
 
 
-_ARROW = {
-    "BOOLEAN": pa.bool_(),
-    "TINYINT": pa.int8(),
-    "SMALLINT": pa.int16(),
-    "INTEGER": pa.int32(),
-    "BIGINT": pa.int64(),
-    "UTINYINT": pa.uint8(),
-    "USMALLINT": pa.uint16(),
-    "UINTEGER": pa.uint32(),
-    "UBIGINT": pa.uint64(),
-    "HUGEINT": pa.decimal128(38, 0),
-    "DOUBLE": pa.float64(),
-    "VARCHAR": pa.string(),
-    "DATE": pa.date32(),
-    "TIMESTAMP": pa.timestamp("us"),
-    "TIMESTAMP WITH TIME ZONE": pa.timestamp("us", "UTC"),
-}
+_ARROW = {"HUGEINT": pa.decimal128(38, 0)} | {name.upper(): kind for kind, name in NATIVE.items()}
 _DECIMAL = re.compile(r"DECIMAL\((\d+),(\d+)\)")
 
 
