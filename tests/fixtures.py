@@ -113,6 +113,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = kept
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Have a lane that runs tests again draw a fifth of the random values."""
+    if config.option.markexpr:
+        from hypothesis import settings
+
+        settings.register_profile("again", max_examples=20)
+        settings.load_profile("again")
+
+
 def pytest_sessionstart() -> None:
     """Collect no garbage while a million objects are made that stay."""
     gc.disable()

@@ -38,24 +38,29 @@ def assert_same(table: pa.Table, expected: pa.Table) -> None:
     assert table.equals(expected)
 
 
-@pytest.mark.parametrize("protocol", postgresql.PROTOCOLS)
 @pytest.mark.parametrize("case", [pytest.param(case, id=f"{number}-{case.type}") for number, case in enumerate(CASES)])
-def test_every_type_is_as_in_read_sql(case: Case, protocol: str, place: Place) -> None:
+def test_every_type_is_as_in_read_sql(case: Case, place: Place) -> None:
     cells = case.cells if case.query else {"NULL": None, **case.cells}
     setup, query = postgresql.setup(case, list(cells)), postgresql.query(case)
-    options = {"protocol": protocol}
-    expected = longshore.read_sql(query, place(case), return_type="arrow", pre_execution_query=setup, options=options)
+    with longshore.connect(place(case)) as session:
+        for statement in setup:
+            session.execute(statement)
+        expected: dict[str, Any] = {
+            protocol: longshore.read_sql(query, session, return_type="arrow", options={"protocol": protocol})
+            for protocol in postgresql.PROTOCOLS
+        }
 
     async def fetch() -> None:
         connection = await asyncpg.connect(place(case))
         for statement in setup:
             await connection.execute(statement)
-        table = await connection.fetch_arrow(query, options=options)
-        assert plain.values(table["value"]) == plain.values(expected["value"])
-        assert table.schema.equals(expected.schema, check_metadata=True)
-        empty = await connection.fetch_arrow(postgresql.query(case, "false"), options=options)
-        assert empty.num_rows == 0
-        assert empty.schema.names == expected.schema.names
+        for protocol, there in expected.items():
+            table = await connection.fetch_arrow(query, options={"protocol": protocol})
+            assert plain.values(table["value"]) == plain.values(there["value"])
+            assert table.schema.equals(there.schema, check_metadata=True)
+            empty = await connection.fetch_arrow(postgresql.query(case, "false"), options={"protocol": protocol})
+            assert empty.num_rows == 0
+            assert empty.schema.names == there.schema.names
         await connection.close()
 
     asyncio.run(fetch())

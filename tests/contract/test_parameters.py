@@ -12,19 +12,26 @@ pytestmark = pytest.mark.usefixtures("leaves_nothing")
 
 
 @pytest.mark.parametrize("named", [False, True], ids=["positional", "named"])
-@pytest.mark.parametrize("name", COLUMNS)
-def test_each_type(database: Database, table: str, name: str, named: bool) -> None:  # noqa: FBT001
-    kind = database.quirks.types.get(name, database.quirks.types["int64"])
-    database.execute(f"CREATE TABLE {table} (n int, v {kind.native})")
+def test_each_type(database: Database, table: str, named: bool) -> None:  # noqa: FBT001
+    cannot = database.quirks.cannot
     # A UUID goes as its text, which does not fit into 16 bytes.
-    refused = name if name in database.quirks.cannot else f"{name} as a parameter"
-    insert = f"INSERT INTO {table} VALUES ({':n, :v' if named else database.quirks.places(2)})"
-    with longshore.connect(database.url, autocommit=True) as connection, database.can(refused):
-        for number, value in enumerate([*COLUMNS[name].held, None]):
-            params: Any = {"n": number, "v": value} if named else [number, value]
-            assert connection.execute(insert, params) == 1
-        found = database.rows(f"SELECT v FROM {table} ORDER BY n", connection)
-        assert found == [*((kind.cell(value),) for value in COLUMNS[name].held), (None,)]
+    refusals = {name: name if name in cannot else f"{name} as a parameter" for name in COLUMNS}
+    together = [name for name, refused in refusals.items() if refused not in cannot]
+    for names in (together, *([name] for name in COLUMNS if name not in together)):
+        kinds = [database.quirks.types.get(name, database.quirks.types["int64"]) for name in names]
+        columns = [f"c_{name}" for name in names]
+        natives = ", ".join(f"{column} {kind.native}" for column, kind in zip(columns, kinds, strict=True))
+        database.execute(f"DROP TABLE IF EXISTS {table}", f"CREATE TABLE {table} (n int, {natives})")
+        places = ", ".join(f":{each}" for each in ["n", *columns]) if named else database.quirks.places(len(names) + 1)
+        rows = [*zip(*(COLUMNS[name].held for name in names), strict=True), (None,) * len(names)]
+        with longshore.connect(database.url, autocommit=True) as connection, database.can(refusals[names[0]]):
+            for number, row in enumerate(rows):
+                values = [number, *row]
+                params: Any = dict(zip(["n", *columns], values, strict=True)) if named else values
+                assert connection.execute(f"INSERT INTO {table} VALUES ({places})", params) == 1
+            found = database.rows(f"SELECT {', '.join(columns)} FROM {table} ORDER BY n", connection)
+            arrives = [tuple(kind.cell(each) for kind, each in zip(kinds, row, strict=True)) for row in rows[:-1]]
+            assert found == [*arrives, rows[-1]]
 
 
 @pytest.mark.parametrize("protocol", ["binary", "text"])

@@ -16,7 +16,7 @@ from tests.objects.given import arrow, extension, plain, values_of
 
 pytestmark = [pytest.mark.packages, pytest.mark.pythons]
 
-SETTINGS = settings(max_examples=300, deadline=None)
+SETTINGS = settings(max_examples=3 * settings().max_examples, deadline=None)
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=5)
 KEYS = st.sampled_from(["a", "b", "c", "A", "é"])
 INTEGERS = st.integers(-(2**63), 2**63 - 1)

@@ -60,7 +60,7 @@ def test_characters_of_every_size(chunk: int) -> None:
     assert texts(slots_of(values), chunk=chunk).to_pylist() == values
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=2 * settings().max_examples, deadline=None)
 @given(st.lists(st.none() | TEXTS).map(lambda values: ["", *values]), st.integers(1, 9))
 def test_any_texts(values: list[str | None], chunk: int) -> None:
     assert texts(slots_of(values), chunk=chunk).to_pylist() == values

@@ -16,9 +16,9 @@ def named(cases: list[Any]) -> list[Any]:
     return [pytest.param(*case, id=f"{case[0].type}-{number}") for number, case in enumerate(cases)]
 
 
-def read(case: Case, url: str, cells: list[str], protocol: str = "binary", where: str = "true", **options: Any) -> Any:
+def read(case: Case, url: str, cells: list[str], protocol: str, **options: Any) -> Any:
     return longshore.read_sql(
-        postgresql.query(case, where),
+        postgresql.query(case),
         url,
         return_type="arrow",
         pre_execution_query=postgresql.setup(case, cells),
@@ -30,24 +30,36 @@ def derived(case: Case, type_: str, cells: dict[str, Any], arrow: pa.DataType, *
     return Case(type=type_, arrow=arrow, cells=cells, setup=(*case.setup, *setup), needs=case.needs, since=case.since)
 
 
-def check(case: Case, url: str, protocol: str) -> pa.Field:
+def check(case: Case, session: longshore.Connection) -> list[pa.Schema]:
+    """See that both protocols give the values and their type, and return their schemas."""
     cells = case.cells if case.query else {"NULL": None, **case.cells, "CASE WHEN true THEN NULL END": None}
-    table = read(case, url, list(cells), protocol)
-    assert table.column_names == ["value"]
-    assert plain.values(table["value"]) == plain.expected(list(cells.values()), case.arrow)
-    field = table.schema.field(0)
-    assert plain.storage(field.type) == case.arrow
-    return field
+    for statement in postgresql.setup(case, list(cells)):
+        session.execute(statement)
+    schemas = []
+    for protocol in postgresql.PROTOCOLS:
+        options: Any = {"protocol": protocol}
+        table: Any = longshore.read_sql(postgresql.query(case), session, return_type="arrow", options=options)
+        assert table.column_names == ["value"]
+        assert plain.values(table["value"]) == plain.expected(list(cells.values()), case.arrow), protocol
+        assert plain.storage(table.schema.field(0).type) == case.arrow, protocol
+        schemas.append(table.schema)
+    return schemas
 
 
 @pytest.mark.packages
 @pytest.mark.server
-@pytest.mark.parametrize("protocol", postgresql.PROTOCOLS)
 @pytest.mark.parametrize("case", named([(case,) for case in CASES]))
-def test_values(case: Case, protocol: str, place: Place) -> None:
-    field = check(case, place(case), protocol)
-    assert field.nullable
-    assert field.metadata[b"native_type"].decode() == (case.native or case.type)
+def test_values(case: Case, place: Place) -> None:
+    with longshore.connect(place(case)) as session:
+        schemas = check(case, session)
+        for schema in schemas:
+            assert schema.field(0).nullable
+            assert schema.field(0).metadata[b"native_type"].decode() == (case.native or case.type)
+        empty: Any = longshore.read_sql(postgresql.query(case, "false"), session, return_type="arrow")
+        assert empty.num_rows == 0
+        # Decimals without a declared scale have that of the values.
+        if "numeric" not in case.type and case.type != "free":
+            assert all(empty.schema.equals(schema, check_metadata=True) for schema in schemas)
 
 
 @pytest.mark.packages
@@ -65,19 +77,7 @@ def test_extension_names(case: Case, place: Place) -> None:
     assert name == case.extension
 
 
-@pytest.mark.server
-@pytest.mark.parametrize(
-    "case", named([(case,) for case in CASES if "numeric" not in case.type and case.type != "free"])
-)
-def test_an_empty_result_has_the_same_schema(case: Case, place: Place) -> None:
-    cells = list(case.cells)
-    empty = read(case, place(case), cells, where="false")
-    assert empty.num_rows == 0
-    assert empty.schema.equals(read(case, place(case), cells).schema, check_metadata=True)
-
-
 # An array of a domain over arrays is a case of its own.
-@pytest.mark.parametrize("protocol", postgresql.PROTOCOLS)
 @pytest.mark.parametrize(
     "case",
     named(
@@ -92,7 +92,7 @@ def test_an_empty_result_has_the_same_schema(case: Case, place: Place) -> None:
     ),
 )
 @pytest.mark.parametrize("dimensions", [1, 2])
-def test_arrays_of_every_type(case: Case, dimensions: int, protocol: str, place: Place) -> None:
+def test_arrays_of_every_type(case: Case, dimensions: int, place: Place) -> None:
     sql = [f"CAST({cell} AS {case.type})" for cell in case.cells]
     values = list(case.cells.values())
     one = ", ".join([*sql, "NULL"])
@@ -106,22 +106,23 @@ def test_arrays_of_every_type(case: Case, dimensions: int, protocol: str, place:
             "'{}'": [],
         }
         arrow = pa.list_(pa.list_(case.arrow))
-    check(derived(case, case.type + "[]" * dimensions, cells, arrow), place(case), protocol)
+    with longshore.connect(place(case)) as session:
+        check(derived(case, case.type + "[]" * dimensions, cells, arrow), session)
 
 
-@pytest.mark.parametrize("protocol", postgresql.PROTOCOLS)
 # No column of a composite declares its dimensions.
 @pytest.mark.parametrize(
     "case", named([(case,) for case in CASES if not case.query and case.cells and not case.type.endswith("[][]")])
 )
-def test_composites_of_every_type(case: Case, protocol: str, place: Place) -> None:
+def test_composites_of_every_type(case: Case, place: Place) -> None:
     cells: dict[str, Any] = {
         f"ROW(1, CAST({sql} AS {case.type}), 'end')": [1, value, "end"] for sql, value in case.cells.items()
     }
     cells["ROW(NULL, NULL, NULL)"] = [None, None, None]
     arrow = pa.struct([("first", pa.int32()), ("Second", case.arrow), ("third", pa.string())])
     make = f'CREATE TYPE pg_temp.around AS (first int, "Second" {case.type}, third text)'
-    check(derived(case, "around", cells, arrow, make), place(case), protocol)
+    with longshore.connect(place(case)) as session:
+        check(derived(case, "around", cells, arrow, make), session)
 
 
 MISFITS = [(case, misfit) for case in CASES for misfit in case.misfits]

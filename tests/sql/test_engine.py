@@ -320,7 +320,7 @@ def test_a_fork_next_to_queries(options: Any) -> None:
         warnings.simplefilter("ignore")
         data = pa.table({{"x": range(5000)}})
         query, failed, answered = "SELECT sum(x) AS x FROM data", [], []
-        end = time.monotonic() + 2
+        end = time.monotonic() + 1
         def ask():
             while time.monotonic() < end:
                 try:
