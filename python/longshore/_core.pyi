@@ -64,6 +64,9 @@ __all__ = [
     "postgresql_copy",
     "postgresql_inlined",
     "search",
+    "sql_places",
+    "sql_statements",
+    "sql_words",
     "statistics",
     "table_schema",
     "table_types",
@@ -423,6 +426,15 @@ class TrinoPages:
     @property
     def schema(self) -> Schema: ...
     def decode(self, body: bytes, start: int, end: int) -> Batch: ...
+
+def sql_places(statement: str, dialect: Literal["postgresql", "sqlite", "standard", "clickhouse"]) -> list[str]:
+    """Give a statement in pieces, of which every second is a parameter's place: ``:name``, ``$1``, ``?``."""
+
+def sql_statements(script: str, dialect: Literal["postgresql", "sqlite", "standard", "clickhouse"]) -> list[str]:
+    """Give the statements of a script, which semicolons part, without those that say nothing."""
+
+def sql_words(statement: str, most: int) -> list[str]:
+    """Give the first tokens of a statement in capitals, without comments and what opens parentheses."""
 
 def trino_answer(body: bytes) -> tuple[str, tuple[int, int] | None]: ...
 

@@ -24,7 +24,7 @@ from longshore.errors import InterfaceError, NotSupportedError, ProgrammingError
 from longshore.options import Options
 from longshore.read import policy, whole
 from longshore.stream import Stream
-from longshore.texts import display, statement_text
+from longshore.texts import display, first_word, statement_text
 from longshore.write import write_sql
 
 if TYPE_CHECKING:
@@ -48,12 +48,9 @@ Description = tuple[str, "TypeCode", None, None, int | None, int | None, bool]
 #: Rows that wait for their cursor while the connection runs another statement, in bytes of Arrow's memory.
 _READ_AHEAD = 64 << 20
 _DIGITS = re.compile(r"decimal\d+\((\d+), (-?\d+)\)")
-#: A statement that is plainly a query; any other is run to its end at once.
-_QUERY = re.compile(
-    r"(?:\s|\(|--[^\n]*+(?:\n|\Z)|/\*(?:[^*]|\*(?!/))*+\*/)*+"
-    r"(?:SELECT|VALUES|TABLE|SHOW|DESCRIBE|DESC|EXPLAIN|FROM|WITH(?![\s\S]*\b(?:INSERT|UPDATE|DELETE|MERGE)\b))\b",
-    re.IGNORECASE,
-)
+#: The first words of statements that are plainly queries; any other is run to its end at once.
+_QUERIES = frozenset({"SELECT", "VALUES", "TABLE", "SHOW", "DESCRIBE", "DESC", "EXPLAIN", "FROM", "WITH"})
+_CHANGE = re.compile(r"\b(?:INSERT|UPDATE|DELETE|MERGE)\b", re.IGNORECASE)
 #: The looks at longer statements are not kept.
 _LONG = 2048
 _FIRST = "call execute() with a statement that returns rows"
@@ -446,7 +443,8 @@ _MODES: dict[str, IfExists] = {"create": "fail", "append": "append", "replace": 
 @lru_cache(maxsize=128)
 def _is_query(text: str) -> bool:
     """Whether a statement is plainly a query; raises ``InterfaceError`` for a text that is not a statement."""
-    return _QUERY.match(statement_text(text, "the statement")) is not None
+    word = first_word(statement_text(text, "the statement"))
+    return word in _QUERIES and not (word == "WITH" and _CHANGE.search(text))
 
 
 def _described(name: str, kind: str, native: str | None, nullable: bool) -> Description:  # noqa: FBT001

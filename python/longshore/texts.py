@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NoReturn
 
+from longshore import _core
 from longshore.errors import InterfaceError
 
 _PASSWORD = r"(?:pass(?:word|wd)?|pwd|token|secret)\s*="  # noqa: S105  a pattern
@@ -56,6 +57,15 @@ def statement_text(text: str, name: str) -> str:
     if _CONNECTION.match(text):
         _refuse(f"{name} looks like a connection")
     return encodable(text, name)
+
+
+def first_word(statement: str) -> str:
+    """Give the first word of a statement in capitals; nothing where it has none.
+
+    >>> first_word("/* all */ (select 1)"), first_word(" ; -- nothing")
+    ('SELECT', '')
+    """
+    return next(iter(_core.sql_words(statement, 1)), "")
 
 
 def table_text(text: str, name: str) -> str:

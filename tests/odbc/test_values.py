@@ -233,6 +233,13 @@ def test_parameters_of_each_kind(place: tuple[str, str]) -> None:
             connection.execute("SELECT ?", [dt.timedelta(1)])
 
 
+def test_a_named_parameter_within_brackets(request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    """They hold elements, and a name in SQLite alone."""
+    for opened, query in ((in_postgresql, "SELECT (ARRAY[:a::int])[1] AS n"), (in_sqlite, "SELECT :a AS [n:m]")):
+        with opened(request, tmp_path) as url:
+            assert longshore.read_sql(query, url, params={"a": 7}, return_type="arrow").column(0).to_pylist() == [7]
+
+
 def test_the_settings() -> None:
     with pytest.raises(longshore.InterfaceError, match="key=value with semicolons between"):
         table("SELECT 1 AS n", "odbc:nonsense")

@@ -17,6 +17,7 @@ mod registry;
 mod result;
 mod server;
 mod source;
+mod statement;
 mod store;
 mod stream;
 mod target;
@@ -66,6 +67,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(columns::texts, module)?)?;
     module.add_function(wrap_pyfunction!(columns::search, module)?)?;
     module.add_function(wrap_pyfunction!(columns::codes, module)?)?;
+    module.add_function(wrap_pyfunction!(statement::sql_places, module)?)?;
+    module.add_function(wrap_pyfunction!(statement::sql_statements, module)?)?;
+    module.add_function(wrap_pyfunction!(statement::sql_words, module)?)?;
     module.add_function(wrap_pyfunction!(trino::trino_answer, module)?)?;
     module.add_class::<trino::TrinoPages>()?;
     module.add_class::<read::Reading>()?;

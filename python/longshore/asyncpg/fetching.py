@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -16,6 +15,7 @@ from longshore.asyncpg.dtypes import DTypeError, Layout, Query, Result, layout_o
 from longshore.errors import DataError, InterfaceError, InternalError, MemoryLimitError, OperationalError
 from longshore.options import Options
 from longshore.read import batch_bytes, batch_rows, frame_for, policy, whole
+from longshore.texts import first_word
 
 if TYPE_CHECKING:
     from longshore.asyncpg.connection import Connection
@@ -31,9 +31,6 @@ _RELEASE_SECONDS = 5
 _BINARY = 1
 
 _TEXT = 25
-
-# Spaces, comments and semicolons.
-_NOTHING = re.compile(r"(?:[\s;]|--[^\n]*|/\*.*?\*/)*", re.DOTALL)
 
 # bytea, bit, varbit and uuid, whose S is not a text.
 _BYTES = {17, 1560, 1562, 2950}
@@ -65,7 +62,7 @@ def plan(settings: Any, statement: Any, query: Query) -> Plan:
     layout = query.layout or layout_of(attributes, block=query.block)
     columns = [(attribute.type.oid, is_binary(settings, attribute.type.oid)) for attribute in attributes]
     types = [attribute.type.name for attribute in attributes]
-    if not columns and _NOTHING.fullmatch(query.text):
+    if not columns and not first_word(query.text):
         # A query of no statement has no columns, and no row that would need them.
         columns, types = [(_TEXT, True)] * len(layout.names), ["text"] * len(layout.names)
     if len(types) != len(layout.names):

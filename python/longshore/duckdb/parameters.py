@@ -2,26 +2,16 @@
 
 import datetime as dt
 import decimal
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any
 
 import numpy as np
 
+from longshore import _core
 from longshore.arguments import bound
 from longshore.errors import DataError, InterfaceError, ProgrammingError
 from longshore.frames.pushdown import are_distinct, fold_name
-
-#: Quoted texts and comments, whose colons are not a parameter's, and a parameter: its colon does not follow a name, a
-#: literal or a bracket, as in slices and structs, nor another colon, as in casts.
-_COLONS = re.compile(
-    r"""(?<!\w)[eE]'(?:[^'\\]|''|\\.)*'|"""
-    r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|\$(\w*)\$.*?\$\1\$|--[^\n]*|/\*.*?\*/|(?<![\w"'\]):}$]):(\w+)""",
-    re.DOTALL,
-)
-
-_DOLLARS = re.compile(r"(?<![\w$])\$(\w+)")
 
 #: NumPy's units of dates, and those of varying length.
 _DAYS = {"Y", "M", "W", "D"}
@@ -51,22 +41,18 @@ def with_dollars(query: str, params: Params) -> str:
     """
     if not isinstance(params, dict) or ":" not in query:
         return query
-
-    def dollar(match: re.Match[str]) -> str:
-        return f"${match[2]}" if match[2] in params else match[0]
-
-    return _COLONS.sub(dollar, query)
+    pieces = _core.sql_places(query, "postgresql")
+    pieces[1::2] = [f"${place[1:]}" if place[1:] in params else place for place in pieces[1::2]]
+    return "".join(pieces)
 
 
 def parameter_names(query: str) -> set[str]:
     """Give the names of a query's parameters.
 
-    >>> sorted(parameter_names("SELECT :a, ':b', $c, $1, b::d, $$:e$$"))
+    >>> sorted(parameter_names("SELECT :a, ':b', $c, $1, b::d, $$:e$$ /* /* :f */ :g */"))
     ['a', 'c']
     """
-    colons = {match[2] for match in _COLONS.finditer(query) if match[2]}
-    dollars = {match[1] for match in _DOLLARS.finditer(_COLONS.sub(" ", query))}
-    return {name for name in colons | dollars if not name[0].isdecimal()}
+    return {place[1:] for place in _core.sql_places(query, "postgresql")[1::2] if not place[1].isdecimal()}
 
 
 def by_parameter_name(params: Params) -> dict[str, Any]:

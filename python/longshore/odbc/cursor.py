@@ -1,43 +1,30 @@
 """A statement as PEP 249's cursor, and what drivers need of its text."""
 
-import re
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any
 
-from longshore import errors
+from longshore import _core, errors
 from longshore.odbc.columns import Rows
 from longshore.odbc.drivers import Driver
 from longshore.odbc.manager import Connection, Description, Statement
 from longshore.odbc.parameters import bind, execute_all, rows_of
 from longshore.sources.arrow import objects
 
-#: The parts of a text with semicolons and dollars: texts, names, comments. The last are an end and a place.
-_TOKENS = re.compile(
-    r"(?<!\w)[eE]'(?:[^'\\]|''|\\.)*'|'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|\$(\w*)\$.*?\$\1\$|--[^\n]*|/\*.*?\*/"
-    r"|(;)|(?<![\w$])\$(\d+)",
-    re.DOTALL,
-)
-
-
-def parted(script: str) -> list[str]:
-    """Give the statements of a script, each with its end."""
-    ends = [0, *(found.end() for found in _TOKENS.finditer(script) if found[2]), len(script)]
-    return [script[start:end] for start, end in pairwise(ends)]
-
 
 def by_place(statement: str, params: Sequence[Any]) -> tuple[str, Sequence[Any]]:
     """Give a statement with PostgreSQL's ``$1`` as one with ``?``, and its parameters in that order."""
     found: list[Any] = []
 
-    def place(match: re.Match[str]) -> str:
-        if match[3] is None or not 0 < int(match[3]) <= len(params):
-            return match[0]
-        found.append(params[int(match[3]) - 1])
+    def place(text: str) -> str:
+        number = text.removeprefix("$")
+        if text == number or not number.isdecimal() or not 0 < int(number) <= len(params):
+            return text
+        found.append(params[int(number) - 1])
         return "?"
 
-    text = _TOKENS.sub(place, statement)
-    return (text, found) if found else (statement, params)
+    pieces = _core.sql_places(statement, "postgresql")
+    pieces[1::2] = map(place, pieces[1::2])
+    return ("".join(pieces), found) if found else (statement, params)
 
 
 class Cursor(Statement):

@@ -12,7 +12,7 @@ from longshore import errors
 from longshore.sources.arrow import bound_rows, ingested, streamed
 from longshore.sources.dialects import DUCKDB, POSTGRESQL, SQLITE
 from longshore.sources.many import Insert, Kinds, Row
-from longshore.sources.session import CHANGE, DriverSession, Result, hidden, settings
+from longshore.sources.session import DriverSession, Result, changes, hidden, settings
 
 _LOSSLESS = "SELECT current_setting('arrow_lossless_conversion')"
 _FORM = "write adbc:driver=adbc_driver_sqlite;uri=file.db; a value with a semicolon stands in braces"
@@ -106,7 +106,7 @@ class Session(DriverSession):
         if self.dialect is not None and self.dialect.statement_options:
             cursor.adbc_statement.set_options(**dict(self.dialect.statement_options))
         # PostgreSQL's driver counts rows here alone.
-        run = cursor.executemany if CHANGE.match(statement) else cursor.execute
+        run = cursor.executemany if changes(statement) else cursor.execute
         try:
             run(statement, bound_rows(cursor, statement, sets))
         except dbapi.Error:

@@ -248,8 +248,8 @@ class Session(DriverSession):
             message = "BigQuery has kept what was changed: each statement is a transaction of its own"
             raise errors.NotSupportedError(message, hint=_SCRIPT)
 
-    def _control(self, word: str, rest: str) -> None:
-        del word, rest
+    def _control(self, method: str, has_options: bool) -> None:  # noqa: FBT001  of the statement
+        del method, has_options
         message = "BigQuery's transactions do not last from one statement to the next"
         raise errors.NotSupportedError(message, hint=_SCRIPT)
 

@@ -1,24 +1,22 @@
 """ClickHouse, over its HTTP interface: ``clickhouse://user:password@host:port/database``."""
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import pyarrow as pa
 
-from longshore import errors
+from longshore import _core, errors
 from longshore.sources.arrow import ingested, streamed
 from longshore.sources.clickhouse_http import Address, Answer, Connection, ServerError
 from longshore.sources.clickhouse_loading import UPSERT, ClickHouseLoader
-from longshore.sources.clickhouse_values import bound, column_type, declared, parted, readable, staged, typed
+from longshore.sources.clickhouse_values import bound, column_type, declared, readable, staged, typed
 from longshore.sources.dialects import BACKTICK, CLICKHOUSE, escaped
 from longshore.sources.loading import TableLoader
-from longshore.sources.session import NOTHING, DriverSession, Result, hidden
+from longshore.sources.session import DriverSession, Result, hidden
+from longshore.texts import first_word
 
-_BLANK = r"(?:\s|--[^\n]*+(?:\n|$)|/\*(?:[^*]|\*(?!/))*+\*/)*+"
-_QUERY = re.compile(rf"(?:{_BLANK}\()*{_BLANK}(?:SELECT|WITH|FROM)\b", re.IGNORECASE)
-_READING = re.compile(rf"{_BLANK}(?:SHOW|DESCRIBE|DESC|EXPLAIN|EXISTS|SET|USE|KILL)\b", re.IGNORECASE)
-_WRITING = re.compile(rf"{_BLANK}INSERT\b", re.IGNORECASE)
+_QUERIES = frozenset({"SELECT", "WITH", "FROM"})
+_READING = _QUERIES | {"SHOW", "DESCRIBE", "DESC", "EXPLAIN", "EXISTS", "SET", "USE", "KILL"}
 _SYNTAX = 62
 _TRANSACTIONS = "longshore.connect(..., autocommit=True) runs each statement by itself"
 #: The server's numbers of errors, by the exception that they are.
@@ -68,25 +66,25 @@ class Session(DriverSession):
         return kind(text, hint=hint)
 
     def _prepared(self, query: str, params: Any) -> tuple[Any, Any]:
-        if NOTHING.fullmatch(query):
+        if not (word := first_word(query)):
             raise errors.ProgrammingError("the query holds no statement")
-        if not self.is_loading and not _QUERY.match(query) and not _READING.match(query):
+        if not self.is_loading and word not in _READING:
             self._check_transaction()
         return bound(query, params)
 
     def _statements(self, script: str) -> list[str]:
-        return [each for each in parted(script) if not NOTHING.fullmatch(each)]
+        return _core.sql_statements(script, "clickhouse")
 
     def _run(self, statement: str, params: Any) -> Answer:
-        answer: Answer = self.connection.run(statement, params, streams=_QUERY.match(statement) is not None)
-        if not _WRITING.match(statement):
+        answer: Answer = self.connection.run(statement, params, streams=first_word(statement) in _QUERIES)
+        if first_word(statement) != "INSERT":
             answer.rowcount = -1
         self.cursor = answer
         return answer
 
     def _result(self, statement: str, params: Any, _rows: int) -> Result | None:
         native, unknown = [], None
-        if _QUERY.match(statement):
+        if first_word(statement) in _QUERIES:
             try:
                 native = self._native(statement, params)
             except ServerError as error:
@@ -110,7 +108,7 @@ class Session(DriverSession):
         return streamed(self, schema, batches), [], labels
 
     def _schema(self, statement: str, params: Any) -> Result | None:
-        if not _QUERY.match(statement):
+        if first_word(statement) not in _QUERIES:
             return None
         native = self._native(statement, params)
         answer = self.connection.run(f"SELECT * FROM (\n{statement.rstrip().rstrip(';')}\n) LIMIT 0", params)

@@ -9,21 +9,14 @@ from uuid import UUID
 
 import pyarrow as pa
 
+from longshore import _core
 from longshore.errors import NotSupportedError, ProgrammingError
 from longshore.sources.arrow import is_list
 from longshore.sources.dialects import BACKTICK, escaped
 
-#: Texts, names and comments, in which nothing is a parameter; casts; the parameters of ClickHouse's own form; and ours.
-_TOKEN = re.compile(
-    r"'(?:[^'\\]|\\.|'')*'"
-    r'|"(?:[^"\\]|\\.|"")*"'
-    r"|`(?:[^`\\]|\\.|``)*`"
-    r"|--[^\n]*|\#[ !][^\n]*|/\*[\s\S]*?\*/"
-    r"|\$(?P<tag>[A-Za-z_]\w*)?\$[\s\S]*?\$(?P=tag)?\$"
-    r"|;|::|\{\s*\w+\s*:[^{}]*\}"
-    r"|(?<![\w$]):(?P<name>[A-Za-z_]\w*)|(?<![\w$])\$(?P<place>\d+)"
-)
 _ESCAPES = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r", "\0": "\\0", "\b": "\\b", "\f": "\\f"}
+#: A parameter of ClickHouse's own form.
+_OWN = re.compile(r"\{\s*(\w+)\s*:")
 _LABELS = re.compile(r"Enum(?:8|16)\(((?:'(?:[^'\\]|\\.)*' = -?\d+(?:, )?)+)\)")
 _LABEL = re.compile(r"'((?:[^'\\]|\\.)*)'")
 _QUOTED = re.compile(r"(['`])(?:(?!\1)[^\\]|\\.)*\1")
@@ -70,31 +63,26 @@ def bound(query: str, params: Any) -> tuple[str, dict[str, str]]:
     given: Mapping[str, Any] = params if isinstance(params, dict) else {f"{n}": v for n, v in enumerate(params, 1)}
     texts, used = {}, set()
 
-    def place(found: re.Match[str]) -> str:
-        name = found["name"] if isinstance(params, dict) else found["place"]
-        if name is None:
-            own = re.match(r"\{\s*(\w+)\s*:", found[0])
-            if own and own[1] in given:
+    def place(text: str) -> str:
+        if own := _OWN.match(text):
+            if own[1] in given:
                 used.add(own[1])
                 texts[own[1]] = _whole(given[own[1]])[1]
-            return found[0]
+            return text
+        name = text[1:]
+        if name.isdecimal() == isinstance(params, dict):
+            return text
         if name not in given:
-            raise ProgrammingError(f"there is no parameter {found[0]} in params")
+            raise ProgrammingError(f"there is no parameter {text} in params")
         used.add(name)
         kind, texts[f"p{name}"] = _whole(given[name])
         return f"{{p{name}:{kind}}}"
 
-    text = _TOKEN.sub(place, query)
+    pieces = _core.sql_places(query, "clickhouse")
+    pieces[1::2] = map(place, pieces[1::2])
     if unused := [name for name in given if name not in used]:
         raise ProgrammingError(f"the statement has no parameter {', '.join(unused)}")
-    return text, texts
-
-
-def parted(script: str) -> list[str]:
-    """Give the statements of a script, which semicolons part."""
-    ends = [found.start() for found in _TOKEN.finditer(script) if found[0] == ";"]
-    starts = [0, *(end + 1 for end in ends)]
-    return [script[start:end] for start, end in zip(starts, [*ends, len(script)], strict=True)]
+    return "".join(pieces), texts
 
 
 def _whole(value: Any) -> tuple[str, str]:

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from longshore import _core, errors
 from longshore.odbc.columns import Column
-from longshore.odbc.cursor import Cursor, by_place, parted
+from longshore.odbc.cursor import Cursor, by_place
 from longshore.odbc.drivers import SQLITE, Driver, connected, driver_of
 from longshore.odbc.manager import DESCRIBE_PARAMETER, GENERAL_WARNING, Connection, OdbcError
 from longshore.odbc.parameters import execute_all
@@ -17,7 +17,7 @@ from longshore.odbc.staging import as_sqlite, has_empty_bytes, sqlite_type
 from longshore.sources.arrow import ingested, streamed
 from longshore.sources.dialects import POSTGRESQL
 from longshore.sources.many import FEW, Row, runs
-from longshore.sources.session import CHANGE, NOTHING, DriverSession, Result, hidden, only
+from longshore.sources.session import DriverSession, Result, changes, hidden, only
 from longshore.sources.transport import flag
 
 _FORM = "write odbc:DSN=name;UID=user or odbc:Driver=...;Server=...; a value with a semicolon stands in braces"
@@ -131,7 +131,7 @@ class Session(DriverSession):
     def _statements(self, script: str) -> list[str]:
         if not self.driver.splits_scripts:
             return super()._statements(script)
-        return [each for each in parted(script) if not NOTHING.fullmatch(each)]
+        return _core.sql_statements(script, "sqlite" if self.dialect is SQLITE else "postgresql")
 
     def _result(self, statement: str, params: Any, rows: int) -> Result | None:
         cursor = self._run(statement, params)
@@ -161,7 +161,7 @@ class Session(DriverSession):
 
     def execute_many(self, query: str, sets: Sequence[Any]) -> int | None:
         """Run one statement with each set of parameters, many at a time where that is known to be the same."""
-        if len(sets) < FEW or not CHANGE.match(query) or not all(sets) or not self.driver.takes_sets:
+        if len(sets) < FEW or not changes(query) or not all(sets) or not self.driver.takes_sets:
             return super().execute_many(query, sets)
         statement, _ = self._checked(query, sets[0])
         rows: Sequence[Row] = sets

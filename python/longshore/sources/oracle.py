@@ -11,18 +11,17 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 import oracledb
 
-from longshore import errors
+from longshore import _core, errors
 from longshore.sources.loading import Load
 from longshore.sources.session import DriverSession, Interruption, Result
-from longshore.texts import closest
+from longshore.texts import closest, first_word
 
 _FORM = "write oracle://user:password@host:1521/service, ?sid=NAME, a TNS name as the host, or ?dsn= with a descriptor"
 _SID = "what follows the host is a service; a SID is ?sid=NAME"
-_BLANK = r"(?:\s|\(|--[^\n]*+\n|/\*(?:[^*]|\*(?!/))*+\*/)*+"
-_QUERY = re.compile(rf"{_BLANK}(?:SELECT|WITH)\b", re.IGNORECASE)
+_QUERIES = frozenset({"SELECT", "WITH"})
 _END = re.compile(r"[\s;]+\Z")
-#: The statements that may change a session's settings.
-_SETS = re.compile(rf"{_BLANK}(?:ALTER\s+SESSION|SET\s+ROLE|BEGIN|DECLARE|CALL)\b", re.IGNORECASE)
+#: How statements begin that may change a session's settings.
+_SETTING = frozenset({"ALTER SESSION", "SET ROLE", "BEGIN", "DECLARE", "CALL"})
 _LOGIN = re.compile(r"[^/@(]*/(.*)@", re.DOTALL)
 _EMPTY = "an empty text is NULL in Oracle: give None where NULL is meant"
 _ZONE = "Oracle's driver would drop the time zone: give the text, and TO_TIMESTAMP_TZ in the statement"
@@ -47,6 +46,15 @@ _KINDS: dict[str, type[errors.Error]] = {
 }
 #: Floats between these, the driver binds exactly as a NUMBER.
 _LEAST, _MOST = 1e-130, 1e126
+
+
+def _is_query(statement: str) -> bool:
+    return first_word(statement) in _QUERIES
+
+
+def _sets(statement: str) -> bool:
+    words = _core.sql_words(statement, 2)
+    return not _SETTING.isdisjoint({" ".join(words), *words[:1]})
 
 
 def connect(rest: str, keywords: Mapping[str, str], **_: bool) -> "Session":
@@ -187,7 +195,7 @@ class Session(DriverSession):
                 raise errors.DataError(_EMPTY)
             if getattr(value, "tzinfo", None) is not None:
                 raise errors.NotSupportedError(_ZONE, hint=_ZONE)
-        return (_END.sub("", statement) if _QUERY.match(statement) else statement), _with_bytes(params)
+        return (_END.sub("", statement) if _is_query(statement) else statement), _with_bytes(params)
 
     def typed(self, params: Any) -> Any:
         """Give parameters of which none is bound as another value where there is no cursor that is told their types."""
@@ -214,14 +222,14 @@ class Session(DriverSession):
         return cursor
 
     def _run(self, statement: Any, params: Any) -> Any:
-        self.has_settings = self.has_settings or _SETS.match(statement) is not None
+        self.has_settings = self.has_settings or _sets(statement)
         cursor = self.opened_for(params)
         cursor.execute(statement, params or None)
         return cursor
 
     def execute_many(self, query: str, sets: Sequence[Any]) -> int | None:
         """Run one statement with each set of parameters: at once where each parameter has one type in all of them."""
-        if not _are_alike(sets) or _QUERY.match(query):
+        if not _are_alike(sets) or _is_query(query):
             return super().execute_many(query, sets)
         prepared = [self._checked(query, params) for params in sets]
         with self.running():
@@ -239,7 +247,7 @@ class Session(DriverSession):
             return self._count(self.cursor)
 
     def _result(self, statement: Any, params: Any, rows: int) -> Result | None:
-        if not _QUERY.match(statement):
+        if not _is_query(statement):
             self._run(statement, params)
             return None
         from longshore.sources.oracle_columns import Columns
@@ -249,7 +257,7 @@ class Session(DriverSession):
     def _schema(self, statement: Any, _params: Any) -> Result | None:
         from longshore.sources.oracle_columns import Columns
 
-        is_query = _QUERY.match(statement)
+        is_query = _is_query(statement)
         return (Columns.of(self, statement).schema.empty_table(), [], []) if is_query else None
 
     def split(self, pieces: Sequence[Any], wanted: Sequence[Any]) -> list[str] | str:

@@ -6,27 +6,27 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
-from longshore import errors
+from longshore import _core, errors
 from longshore.sources import files
 from longshore.sources.dialects import Dialect
 from longshore.sources.loading import Load, TableLoader
 from longshore.sources.many import FEW, Insert, Kinds, Row, plain_insert, runs
-from longshore.texts import quoted
+from longshore.texts import first_word, quoted
 
 #: The rows of a result as an object that hands an Arrow stream over; the native type of each column, where the driver
 #: tells more than the stream's own metadata; and the labels of each ENUM, which an Arrow schema does not hold.
 Result = tuple[object, list[str], list[list[str]]]
 
-_CONTROL = re.compile(
-    # Possessive: what stands between two comments is none.
-    r"(?:\s|--[^\n]*+\n|/\*(?:[^*]|\*(?!/))*+\*/)*+(BEGIN|START\s+TRANSACTION|COMMIT|END|ABORT|ROLLBACK(?!(?:\s+\w+)?\s+TO\b))\b"
-    r"(?:\s+(?:TRANSACTION|WORK))?(?P<rest>[\s\S]*)",
-    re.IGNORECASE,
-)
-#: A statement that changes rows and returns none.
-CHANGE = re.compile(r"\s*+(?:INSERT|UPDATE|DELETE|MERGE)\b(?![\s\S]*\bRETURNING\b)", re.IGNORECASE)
-#: A text without a statement.
-NOTHING = re.compile(r"(?:\s|;|--[^\n]*+(?:\n|$)|/\*(?:[^*]|\*(?!/))*+\*/)*+")
+#: The words that begin and end a transaction, and the method that does.
+_CONTROLS = {
+    **dict.fromkeys(("BEGIN", "START TRANSACTION"), "begin"),
+    **dict.fromkeys(("COMMIT", "END"), "commit"),
+    **dict.fromkeys(("ABORT", "ROLLBACK"), "rollback"),
+}
+#: So many tokens are more than one of these statements has.
+_TOKENS = 6
+_CHANGES = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE"})
+_RETURNING = re.compile(r"\bRETURNING\b", re.IGNORECASE)
 _ROWS = "read_sql takes statements with a result: SELECT, VALUES, or INSERT ... RETURNING"
 _ONE = "several statements are Connection.execute_script's; before a query they go into pre_execution_query"
 _PLACES = "give params as a list, for the driver's own placeholders"
@@ -83,6 +83,27 @@ class Interruption:
         finally:
             if is_alone:
                 self._lock.release()
+
+
+def changes(statement: str) -> bool:
+    """Whether a statement changes rows and returns none."""
+    return first_word(statement) in _CHANGES and not _RETURNING.search(statement)
+
+
+def _control_of(statement: str) -> tuple[str, bool] | None:
+    """Give the method that begins or ends a transaction as a statement says, and whether it says more, or None.
+
+    >>> _control_of("/* all */ COMMIT WORK;"), _control_of("BEGIN IMMEDIATE"), _control_of("ROLLBACK TO s")
+    (('commit', False), ('begin', True), None)
+    """
+    words = _core.sql_words(statement, _TOKENS)
+    size = 2 if words[:1] == ["START"] else 1
+    method, rest = _CONTROLS.get(" ".join(words[:size])), words[size:]
+    if rest[:1] in (["TRANSACTION"], ["WORK"]):
+        rest = rest[1:]
+    if method is None or rest[:1] == ["TO"]:
+        return None
+    return method, len(words) == _TOKENS or any(word != ";" for word in rest)
 
 
 def only(statements: Sequence[Any]) -> Any:
@@ -161,7 +182,7 @@ class DriverSession:
         """Give a statement and its parameters as the driver takes them; what fails here has not run."""
         if isinstance(params, dict):
             raise errors.NotSupportedError("the driver binds parameters by place alone", hint=_PLACES)
-        return only([] if NOTHING.fullmatch(query) else [query]), params
+        return only([query] if first_word(query) else []), params
 
     def _run(self, statement: Any, params: Any) -> Any:
         """Run one statement, and give PEP 249's cursor with its result."""
@@ -259,8 +280,8 @@ class DriverSession:
 
     def run(self, query: str, params: Any, rows: int) -> Result | int | None:
         """Run any statement: give its result, or how many rows it changed, or None where that is not known."""
-        if control := _CONTROL.fullmatch(query):
-            self._control(control[1][0].upper(), control["rest"])
+        if control := _control_of(query):
+            self._control(*control)
             return None
         result = self._queried(query, params, rows)
         return self._changed() if result is None else result
@@ -301,8 +322,8 @@ class DriverSession:
 
     def execute(self, query: str, params: Any = None) -> int | None:
         """Run one statement, and tell how many rows it changed or gave."""
-        if control := _CONTROL.fullmatch(query):
-            self._control(control[1][0].upper(), control["rest"])
+        if control := _control_of(query):
+            self._control(*control)
             return None
         prepared = self._checked(query, params)
         with self.running():
@@ -327,12 +348,12 @@ class DriverSession:
         """Count the rows of a result, to its end."""
         return sum(map(len, iter(lambda: cursor.fetchmany(10_000), [])))
 
-    def _control(self, word: str, rest: str) -> None:
+    def _control(self, method: str, has_options: bool) -> None:  # noqa: FBT001  of the statement
         """Begin or end the transaction by the driver's own way, which knows of it then."""
-        if rest.strip("; \t\r\n"):
+        if has_options:
             message = "a transaction with options cannot be begun or ended by this driver"
             raise errors.NotSupportedError(message, hint=_PLAIN)
-        {"B": self.begin, "S": self.begin, "C": self.commit, "E": self.commit}.get(word, self.rollback)()
+        getattr(self, method)()
 
     def _checked(self, query: str, params: Any) -> tuple[Any, Any]:
         with self.translating():

@@ -2,19 +2,19 @@
 
 import datetime as dt
 import math
-import re
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any, Literal
 from uuid import UUID
 
-from longshore import errors
+from longshore import _core, errors
 from longshore.sources.arrow import objects, streamed
 from longshore.sources.dialects import TRINO, literal
 from longshore.sources.loading import TableLoader
-from longshore.sources.session import NOTHING, DriverSession, Result, hidden
+from longshore.sources.session import DriverSession, Result, hidden
 from longshore.sources.trino_http import Address, Connection, Statement, TrinoError
 from longshore.sources.trino_loading import UPSERT, TrinoLoader
+from longshore.texts import first_word
 
 #: The class and the SQLSTATE of Trino's errors, by their names; others by their kind.
 _ERRORS: dict[str, tuple[type[errors.Error], str]] = {
@@ -38,13 +38,8 @@ _ERRORS: dict[str, tuple[type[errors.Error], str]] = {
     "EXCEEDED_TIME_LIMIT": (errors.OperationalError, "57014"),
     "AUTHENTICATION": (errors.OperationalError, "28000"),
 }
-_TOKEN = re.compile(
-    r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|--[^\n]*|/\*[\s\S]*?\*/|(?<![\w:]):(?P<name>[A-Za-z_]\w*)|(?P<mark>[?;])"
-)
 _ALONE = "give the URL, or longshore.connect(..., autocommit=True)"
-_QUERY = re.compile(
-    r"(?:\s|\(|--[^\n]*+(?:\n|$)|/\*(?:[^*]|\*(?!/))*+\*/)*+(?:SELECT|WITH|VALUES|TABLE)\b", re.IGNORECASE
-)
+_QUERIES = frozenset({"SELECT", "WITH", "VALUES", "TABLE"})
 
 
 def connect(rest: str, keywords: Mapping[str, str], **_: bool) -> "Session":
@@ -77,7 +72,7 @@ class Session(DriverSession):
         return kind(hidden(str(error), self.settings), sqlstate=sqlstate)
 
     def _prepared(self, query: str, params: Any) -> tuple[Any, Any]:
-        if NOTHING.fullmatch(query):
+        if not first_word(query):
             raise errors.ProgrammingError("the query holds no statement")
         return bound(query, params)
 
@@ -94,17 +89,14 @@ class Session(DriverSession):
         return streamed(self, running.schema, running.batches()), [], []
 
     def _schema(self, statement: str, params: Any) -> Result | None:
-        if not _QUERY.match(statement):
+        if first_word(statement) not in _QUERIES:
             return None
         # The server plans such a query, and reads nothing for it.
         running = self.connection.run(composed(f"SELECT * FROM (\n{statement}\n) LIMIT 0", params))
         return streamed(self, running.schema, running.batches()), [], []
 
     def _statements(self, script: str) -> list[str]:
-        ends = [found.start() for found in _TOKEN.finditer(script) if found[0] == ";"]
-        starts = [0, *(end + 1 for end in ends)]
-        parts = [script[start:end] for start, end in zip(starts, [*ends, len(script)], strict=True)]
-        return [each for each in parts if not NOTHING.fullmatch(each)]
+        return _core.sql_statements(script, "standard")
 
     def _begin(self) -> None:
         if not self.is_loading:
@@ -165,27 +157,21 @@ def bound(query: str, params: Any) -> tuple[str, list[str]]:
     query = query.rstrip().removesuffix(";")
     if params is None:
         return query, []
-    names: list[str] = []
-
-    def place(found: re.Match[str]) -> str:
-        if (name := found["name"]) is None or not isinstance(params, dict):
-            return found[0]
-        if name not in params:
-            raise errors.ProgrammingError(f"there is no parameter :{name} in params")
-        names.append(name)
-        return "?"
-
-    text = _TOKEN.sub(place, query)
-    if not isinstance(params, dict):
-        values = list(params)
-        count = sum(found[0] == "?" for found in _TOKEN.finditer(query))
-        if count != len(values):
-            raise errors.ProgrammingError(f"the statement has {count} parameters, and params {len(values)}")
-    else:
+    pieces = _core.sql_places(query, "standard")
+    places = pieces[1::2]
+    if isinstance(params, dict):
+        names = [place[1:] for place in places if place != "?"]
+        if missing := [name for name in names if name not in params]:
+            raise errors.ProgrammingError(f"there is no parameter :{missing[0]} in params")
         if unused := [name for name in params if name not in names]:
             raise errors.ProgrammingError(f"the statement has no parameter {', '.join(unused)}")
+        pieces[1::2] = ["?"] * len(places)
         values = [params[name] for name in names]
-    return text, [*map(_literal, values)]
+    else:
+        values, count = list(params), places.count("?")
+        if count != len(values):
+            raise errors.ProgrammingError(f"the statement has {count} parameters, and params {len(values)}")
+    return "".join(pieces), [*map(_literal, values)]
 
 
 def _literal(value: Any) -> str:

@@ -45,6 +45,8 @@ pub enum Comments {
     Flat,
     /// `#`, and two hyphens only before a blank; `/*!` and `/*+` are not for readers alone.
     MySql,
+    /// The standard's, and `#` before a blank or `!`.
+    ClickHouse,
 }
 
 /// The places of parameters in a dialect.
@@ -54,6 +56,8 @@ pub enum Markers {
     Numbers,
     /// `?` for each.
     Questions,
+    /// `{name:type}`, and numbers.
+    Braces,
 }
 
 /// The kind of a token.
@@ -134,7 +138,45 @@ pub const SQLITE: Dialect = Dialect {
     names: Names::Kept,
 };
 
+/// The standard's scanner, and Trino's, with MySQL's quotes of names: in brackets are an array's elements.
+pub const STANDARD: Dialect = Dialect {
+    name_quotes: &[(b'"', b'"'), (b'`', b'`')],
+    text_quotes: b"'",
+    prefixes: &[("x", false), ("n", false), ("u&", false)],
+    backslash_escapes: false,
+    dollar_quotes: false,
+    comments: Comments::Flat,
+    markers: Markers::Questions,
+    operators: b"",
+    names: Names::Folded,
+};
+
+/// `ClickHouse`'s scanner (its `Lexer.cpp`). Names escape as texts do, and are none the less [`Kind::Literal`] here.
+pub const CLICKHOUSE: Dialect = Dialect {
+    name_quotes: &[],
+    text_quotes: b"'\"`",
+    prefixes: &[],
+    backslash_escapes: true,
+    dollar_quotes: true,
+    comments: Comments::ClickHouse,
+    markers: Markers::Braces,
+    operators: b"",
+    names: Names::Kept,
+};
+
 impl Dialect {
+    /// The dialect of this name: `postgresql`, which is `DuckDB`'s as well, `sqlite`, `clickhouse` or `standard`.
+    #[must_use]
+    pub fn named(name: &str) -> Option<&'static Self> {
+        match name {
+            "postgresql" => Some(&POSTGRESQL),
+            "sqlite" => Some(&SQLITE),
+            "clickhouse" => Some(&CLICKHOUSE),
+            "standard" => Some(&STANDARD),
+            _ => None,
+        }
+    }
+
     /// All tokens but blanks and comments.
     #[must_use]
     pub fn tokens<'a>(&self, text: &'a str) -> Vec<Token<'a>> {
@@ -146,19 +188,22 @@ impl Dialect {
     /// All tokens, which are the whole text.
     #[must_use]
     pub fn scan<'a>(&self, text: &'a str) -> Vec<Token<'a>> {
-        let mut found = Vec::new();
+        self.each(text).collect()
+    }
+
+    /// All tokens, one after the other.
+    pub(super) fn each<'a>(&self, text: &'a str) -> impl Iterator<Item = Token<'a>> {
         let mut at = 0;
-        while at < text.len() {
-            let (kind, length) = self.next(&text[at..]);
+        std::iter::from_fn(move || {
+            let start = at;
+            let (kind, length) = (start < text.len()).then(|| self.next(&text[start..]))?;
             // A byte count that is off would be a defect here: never beyond the text, never within a character.
-            let mut end = (at + length.max(1)).min(text.len());
-            while !text.is_char_boundary(end) {
-                end += 1;
+            at = (start + length.max(1)).min(text.len());
+            while !text.is_char_boundary(at) {
+                at += 1;
             }
-            found.push(Token { kind, text: &text[at..end], start: at });
-            at = end;
-        }
-        found
+            Some(Token { kind, text: &text[start..at], start })
+        })
     }
 
     /// The name that a token stands for, as the catalogue has it; `None` where it is not one, or written `U&"..."`.
@@ -241,8 +286,13 @@ impl Dialect {
             return found;
         }
         match (self.markers, bytes) {
-            (Markers::Numbers, [b'$', digit, ..]) if digit.is_ascii_digit() => {
+            (Markers::Numbers | Markers::Braces, [b'$', digit, ..]) if digit.is_ascii_digit() => {
                 return (Kind::Parameter, run(text, |c| c.is_ascii_digit()));
+            }
+            (Markers::Braces, [b'{', ..]) => {
+                if let Some(length) = in_braces(text) {
+                    return (Kind::Parameter, length);
+                }
             }
             (Markers::Questions, [b'?', ..]) => return (Kind::Parameter, 1),
             _ => {}
@@ -264,6 +314,7 @@ impl Dialect {
         let is_mysql = self.comments == Comments::MySql;
         Some(match bytes {
             [b'#', ..] if is_mysql => (Kind::Blank, line()),
+            [b'#', b' ' | b'!', ..] if self.comments == Comments::ClickHouse => (Kind::Blank, line()),
             [b'-', b'-', after, ..]
                 if is_mysql && !(after.is_ascii_whitespace() || after.is_ascii_control()) =>
             {
@@ -375,6 +426,15 @@ fn nested(bytes: &[u8]) -> usize {
     bytes.len()
 }
 
+/// The length of `{name:type}`; `None` for another brace.
+fn in_braces(text: &str) -> Option<usize> {
+    let inner = text.get(1..text.find('}')?)?;
+    let (name, kind) = inner.split_once(':')?;
+    let name = name.trim();
+    let is_one = !name.is_empty() && name.chars().all(is_name_char) && !kind.contains('{');
+    is_one.then_some(inner.len() + 2)
+}
+
 /// The length of `$tag$ ... $tag$`; `None` for a lone dollar sign.
 fn dollar_quoted(text: &str) -> Option<usize> {
     let rest = &text[1..];
@@ -483,7 +543,14 @@ pub(super) mod tests {
                 state = state.wrapping_mul(25_214_903_917).wrapping_add(11) % (1 << 40);
                 text.push_str(pieces[(state >> 17) % pieces.len()]);
             }
-            for dialect in [POSTGRESQL, MYSQL, SQLITE, Dialect { backslash_escapes: false, ..MYSQL }] {
+            for dialect in [
+                POSTGRESQL,
+                MYSQL,
+                SQLITE,
+                STANDARD,
+                CLICKHOUSE,
+                Dialect { backslash_escapes: false, ..MYSQL },
+            ] {
                 let found = dialect.scan(&text);
                 assert_eq!(found.iter().map(|token| token.text).collect::<String>(), text);
             }

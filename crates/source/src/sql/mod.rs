@@ -4,8 +4,10 @@ mod insert;
 mod lexer;
 mod parameters;
 mod select;
+mod statements;
 
 pub use insert::PlainInsert;
-pub use lexer::{Comments, Dialect, Kind, Markers, Names, POSTGRESQL, SQLITE, Token};
+pub use lexer::{CLICKHOUSE, Comments, Dialect, Kind, Markers, Names, POSTGRESQL, SQLITE, STANDARD, Token};
 pub use parameters::{Numbered, positional, positional_sets, unlike};
 pub use select::{OneTable, is_plain, tables};
+pub use statements::{first_words, places, statements};

@@ -102,7 +102,7 @@ fn named<'a>(dialect: &Dialect, text: &str, params: &'a [Param]) -> Result<Numbe
                 order.push(index);
                 statement.text.push('?');
             }
-            Markers::Numbers => {
+            Markers::Numbers | Markers::Braces => {
                 let number = order.iter().position(|known| *known == index).unwrap_or_else(|| {
                     order.push(index);
                     order.len() - 1

@@ -1,6 +1,6 @@
 """The text of a query: tokens, trees, edits, and where it names tables of attached databases."""
 
-import re
+import itertools
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -11,6 +11,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 from sqlglot.tokens import Token, TokenType
 
+from longshore import _core
 from longshore.duckdb.remote.types import Column, Table
 from longshore.errors import NotSupportedError
 from longshore.texts import quoted
@@ -23,13 +24,6 @@ Tokens = Sequence[Token]
 
 #: The tokens tried after the last one whose position is known.
 _LOOKAHEAD = 8
-
-#: Quoted texts and comments, whose dollars are not a parameter's, and a parameter's name.
-_DOLLARS = re.compile(
-    r"""(?<!\w)[eE]'(?:[^'\\]|\\.|'')*'|'(?:[^']|'')*'|"(?:[^"]|"")*"|\$((?:[^\W\d]\w*)?)\$.*?\$\1\$"""
-    r"""|--[^\n]*|/\*.*?\*/|(?<![\w$])\$(\w+)""",
-    re.DOTALL,
-)
 
 
 @dataclass(frozen=True, order=True)
@@ -76,7 +70,9 @@ def parse(query: str, words: Tokens) -> Sequence[exp.Expression] | None:
 
 def _tokenized(query: str) -> list[Token]:
     """Give the tokens, in spite of the tokenizer, which takes ``$1,$`` for the beginning of a quotation."""
-    dollars = {match.start(2) - 1 for match in _DOLLARS.finditer(query) if match[2]}
+    pieces = _core.sql_places(query, "postgresql")
+    ends = [*itertools.accumulate(map(len, pieces))]
+    dollars = {start for start, place in zip(ends[::2], pieces[1::2], strict=False) if place[0] == "$"}
     letters = list(query)
     for at in dollars:
         letters[at] = "_"
