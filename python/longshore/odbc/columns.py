@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from longshore import _core, errors
 from longshore.odbc import manager
 from longshore.odbc.manager import C_BINARY, C_CHAR, C_WCHAR, NULL_DATA, Description, Statement
+from longshore.sources.arrow import first_failure
 
 if TYPE_CHECKING:
     from longshore.odbc.drivers import Driver
@@ -30,9 +31,8 @@ DATE, TIME, TIMESTAMP, LONGVARCHAR, BINARY, VARBINARY, LONGVARBINARY = 91, 92, 9
 BIGINT, TINYINT, BIT, WCHAR, WVARCHAR, WLONGVARCHAR, GUID = -5, -6, -7, -8, -9, -10, -11
 C_BIT, C_DOUBLE, C_DATE, C_TIMESTAMP, C_GUID = -7, 8, 91, 93, -11
 
-_DATE = np.dtype([("year", "i2"), ("month", "u2"), ("day", "u2")])
-_TIMESTAMP = np.dtype([*_DATE.descr, ("hour", "u2"), ("minute", "u2"), ("second", "u2"), ("fraction", "u4")])
-DATE_PARTS, TIMESTAMP_PARTS = _DATE, _TIMESTAMP
+DATE_PARTS = np.dtype([("year", "i2"), ("month", "u2"), ("day", "u2")])
+TIMESTAMP_PARTS = np.dtype([*DATE_PARTS.descr, ("hour", "u2"), ("minute", "u2"), ("second", "u2"), ("fraction", "u4")])
 #: Signed and unsigned integers: the C types and the dtypes.
 INTEGERS = {
     TINYINT: ((-26, "i1"), (-28, "u1")),
@@ -85,7 +85,7 @@ class Column:
         if kind in _TEMPORAL:
             if kind == TIME or (kind == TIMESTAMP and self.driver.has_wrong_dates):
                 return C_CHAR, self._units("u1", _NUMBER), self._field(self._temporal()), self._parsed
-            make, dtype = (self._dates, _DATE) if kind == DATE else (self._timestamps, _TIMESTAMP)
+            make, dtype = (self._dates, DATE_PARTS) if kind == DATE else (self._timestamps, TIMESTAMP_PARTS)
             return kind, dtype, self._field(self._temporal()), make
         if kind in {NUMERIC, DECIMAL}:
             digits = self._units("u1", max(self.description.size, _NUMBER) + 4)
@@ -232,7 +232,7 @@ class Column:
         try:
             array = texts.cast(through)
         except pa.ArrowInvalid:
-            row = next(row for row, text in enumerate(texts) if not _is(text, through))
+            row = first_failure(texts, lambda part: part.cast(through))
             self.refuse(row, f"{str(texts[row])[11 * is_time :]} cannot be a {kind}", _CAST)
         if is_time:
             return array.cast(pa.int64()).cast(kind)
@@ -262,14 +262,6 @@ class Column:
         if value is None:
             self._refuse_size(row)
         return value
-
-
-def _is(text: pa.Scalar, kind: pa.DataType) -> bool:
-    try:
-        text.cast(kind)
-    except pa.ArrowInvalid:
-        return False
-    return True
 
 
 class Rows:

@@ -75,8 +75,8 @@ class MariaDBLoader(TableLoader):
         self._from = _core.mysql_columns(empty, version)
         if if_exists in {"fail", "replace"}:
             self._make_hidden(empty, types, version, replaces=if_exists == "replace")
-        else:
-            self._check_engine()
+        elif (engine := self._engine()) is not None and engine not in _TRANSACTIONAL:
+            raise NotSupportedError(f"{self._name} has the engine {engine}, which takes no row back", hint=_UNDONE)
         self._to = self._columns()
         for (name, kind), (_, native) in zip(self._from, self._to, strict=True):
             _check_kinds(name, kind, native)
@@ -94,11 +94,6 @@ class MariaDBLoader(TableLoader):
                 raise NotSupportedError(f"{self._name} is not a table", hint=_NAMED)
             return str(engine).lower()
         return None
-
-    def _check_engine(self) -> None:
-        engine = self._engine()
-        if engine is not None and engine not in _TRANSACTIONAL:
-            raise NotSupportedError(f"{self._name} has the engine {engine}, which takes no row back", hint=_UNDONE)
 
     def _catalogue(self, query: str) -> list[tuple[Any, ...]]:
         return self._session.rows(query.format(schema=self._schema, table=self._table))
@@ -180,7 +175,7 @@ class MariaDBLoader(TableLoader):
             if error.row is not None:
                 error.row += before
             raise
-        if self._exact():
+        if all(kind.lower() == native.lower() for (_, kind), (_, native) in zip(self._from, self._to, strict=True)):
             source = self._rows
         else:
             self._convert(before)
@@ -214,9 +209,6 @@ class MariaDBLoader(TableLoader):
         ((count,),) = session.rows(f"SELECT count(*) FROM {self._rows}")
         if count != table.num_rows:
             raise DataError(f"of {table.num_rows} rows the driver staged {count}")
-
-    def _exact(self) -> bool:
-        return all(kind.lower() == native.lower() for (_, kind), (_, native) in zip(self._from, self._to, strict=True))
 
     def _convert(self, before: int) -> None:
         """Make the target's types of staged rows; raises ``DataError`` for the first value that is not itself then."""

@@ -12,8 +12,9 @@ import pyarrow.compute as pc
 from longshore import errors
 from longshore.odbc import columns, manager
 from longshore.odbc.manager import C_BINARY, C_CHAR, C_WCHAR, NULL_DATA, Statement
+from longshore.sources.arrow import is_bytes, is_text
 
-_C_BIGINT, _C_UBIGINT = -25, -27
+_C_BIGINT = -25
 #: Drivers differ in what they make of the years before.
 _FIRST_YEAR = 1
 #: The size of a text from which its type is the one of long texts, and the same of bytes.
@@ -88,7 +89,7 @@ def _refuse_zeros(name: str, array: Any) -> None:
     kind = array.type
     if pa.types.is_dictionary(kind):
         _refuse_zeros(name, array.dictionary_decode())
-    elif kind in {pa.string(), pa.large_string(), pa.string_view()}:
+    elif is_text(kind):
         row = pc.index(pc.match_substring(array.cast(pa.large_string()), "\0"), value=True).as_py()
         if row >= 0:
             message = "a text with a zero character, where the driver would cut it"
@@ -104,7 +105,9 @@ def _bound(name: str, array: Any) -> Bound:
     if pa.types.is_null(kind):
         return Bound(C_WCHAR, columns.WVARCHAR, 1, 0, np.zeros(len(array), "u2"))
     if isinstance(array, pa.ExtensionArray):
-        return _uuids(array) if "uuid" in str(kind) else _bound(name, array.storage)
+        if "uuid" not in str(kind):
+            return _bound(name, array.storage)
+        return _texts(pa.array([None if value is None else str(value) for value in array.to_pylist()], pa.string()))
     make = next((make for is_one, make in _KINDS if is_one(kind)), None)
     if make is None:
         raise errors.NotSupportedError(f"ODBC has no parameter of {kind}: cast it, or give its text", column=name)
@@ -120,17 +123,13 @@ def execute_all(statement: Statement, batch: pa.RecordBatch, *, is_utc: bool, mo
     start, counts = 0, [0]
     while start < batch.num_rows:
         part = batch.slice(start, most)
-        part = part.slice(0, max(1, _BUDGET // _width(part)))
+        # In a buffer, all values of a column have the bytes of the longest one.
+        part = part.slice(0, max(1, _BUDGET // (sum(map(_longest, part.columns)) + 1)))
         statement.buffers.clear()
         bind(statement, part, is_utc=is_utc)
         counts.append(statement.execute_sets(part.num_rows))
         start += part.num_rows
     return -1 if min(counts) < 0 else sum(counts)
-
-
-def _width(batch: pa.RecordBatch) -> int:
-    """Give the bytes that a row takes at most in buffers, in which all values of a column have the longest one's."""
-    return sum(_longest(array) for array in batch.columns) + 1
 
 
 _VARYING = {pa.string(), pa.large_string(), pa.binary(), pa.large_binary()}
@@ -149,18 +148,6 @@ def _numbers(array: pa.Array, dtype: str) -> Any:
     return pc.fill_null(array, 0).to_numpy(zero_copy_only=False).astype(dtype)
 
 
-def _integers(array: pa.Array) -> Bound:
-    return Bound(_C_BIGINT, columns.BIGINT, 19, 0, _numbers(array, "i8"))
-
-
-def _floats(array: pa.Array) -> Bound:
-    return Bound(columns.C_DOUBLE, columns.DOUBLE, 53, 0, _numbers(array, "f8"))
-
-
-def _booleans(array: pa.Array) -> Bound:
-    return Bound(columns.C_BIT, columns.BIT, 1, 0, pc.fill_null(array, fill_value=False).cast("uint8").to_numpy())
-
-
 def _ascii(texts: list[str | None], sql_type: int, size: int, digits: int) -> Bound:
     return Bound(C_CHAR, sql_type, size, digits, *_padded([(text or "").encode() for text in texts], 1))
 
@@ -171,17 +158,9 @@ def _decimals(array: pa.Array) -> Bound:
     return _ascii(texts, columns.DECIMAL, max(array.type.precision, scale), scale)
 
 
-def _wide_integers(array: pa.Array) -> Bound:
-    return _ascii(array.cast(pa.string()).to_pylist(), columns.DECIMAL, 20, 0)
-
-
 def _days(array: pa.Array) -> Any:
     array = array.cast(pa.date32())
     return pc.fill_null(array.cast(pa.int32()), 0).to_numpy().astype("M8[D]")
-
-
-def _dates(array: pa.Array) -> Bound:
-    return Bound(columns.C_DATE, columns.DATE, 10, 0, _parts(_days(array), columns.DATE_PARTS))
 
 
 def _points(array: pa.Array) -> Any:
@@ -223,14 +202,6 @@ def _intervals(array: pa.Array) -> Bound:
     return _texts(pa.array(texts, pa.string()))
 
 
-def _times(array: pa.Array) -> Bound:
-    return _texts(array.cast(pa.string()))
-
-
-def _uuids(array: pa.Array) -> Bound:
-    return _texts(pa.array([None if value is None else str(value) for value in array.to_pylist()], pa.string()))
-
-
 def _texts(array: pa.Array) -> Bound:
     values, lengths = _padded([(text or "").encode("utf-16-le") for text in array.to_pylist()], 2)
     size = max(1, values.dtype.itemsize // 2 - 1)
@@ -252,19 +223,16 @@ def _padded(data: list[bytes], unit: int) -> tuple[Any, Any]:
 
 _types = pa.types
 _KINDS: list[tuple[Callable[[pa.DataType], bool], Callable[[pa.Array], Bound]]] = [
-    (_types.is_boolean, _booleans),
-    (lambda kind: kind == pa.uint64(), _wide_integers),
-    (_types.is_integer, _integers),
-    (_types.is_floating, _floats),
+    (_types.is_boolean, lambda array: Bound(columns.C_BIT, columns.BIT, 1, 0, _numbers(array.cast("uint8"), "u1"))),
+    (lambda kind: kind == pa.uint64(), lambda array: _ascii(array.cast("string").to_pylist(), columns.DECIMAL, 20, 0)),
+    (_types.is_integer, lambda array: Bound(_C_BIGINT, columns.BIGINT, 19, 0, _numbers(array, "i8"))),
+    (_types.is_floating, lambda array: Bound(columns.C_DOUBLE, columns.DOUBLE, 53, 0, _numbers(array, "f8"))),
     (_types.is_decimal, _decimals),
-    (lambda kind: _types.is_string(kind) or _types.is_large_string(kind) or str(kind) == "string_view", _texts),
-    (
-        lambda kind: _types.is_binary(kind) or _types.is_large_binary(kind) or _types.is_fixed_size_binary(kind),
-        _binaries,
-    ),
-    (_types.is_date, _dates),
+    (is_text, _texts),
+    (is_bytes, _binaries),
+    (_types.is_date, lambda a: Bound(columns.C_DATE, columns.DATE, 10, 0, _parts(_days(a), columns.DATE_PARTS))),
     (_types.is_timestamp, _timestamps),
-    (_types.is_time, _times),
+    (_types.is_time, lambda array: _texts(array.cast("string"))),
     (_types.is_duration, _spans),
     (lambda kind: kind == pa.month_day_nano_interval(), _intervals),
 ]

@@ -4,6 +4,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from longshore import errors
+from longshore.sources.arrow import is_bytes
 
 
 def sqlite_type(field: pa.Field) -> str:
@@ -40,9 +41,7 @@ def _classed(column: pa.ChunkedArray, name: str, kind: pa.DataType) -> pa.Chunke
         return column.cast(pa.int64())
     if pa.types.is_floating(kind):
         return column.cast(pa.float64())
-    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind):
-        return column.cast(pa.binary())
-    if kind == pa.binary_view():
+    if is_bytes(kind):
         return column.cast(pa.binary())
     if pa.types.is_date64(kind):
         try:

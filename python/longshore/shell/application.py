@@ -29,6 +29,11 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "bench": bench.bench,
     "serve": serving.serve,
 }
+#: Each with one command.
+_GROUPS: list[tuple[str, str, str, Callable[..., None]]] = [
+    ("adbc", "Longshore as an ADBC driver.", "install", drivers.install),
+    ("users", "Add users of a server.", "add", serving.add),
+]
 
 
 def _version(asked: bool) -> None:  # noqa: FBT001  typer's way to call it
@@ -46,14 +51,6 @@ def _root(
     """Load and unload databases."""
 
 
-def _adbc() -> None:
-    """Longshore as an ADBC driver."""
-
-
-def _users() -> None:
-    """Add users of a server."""
-
-
 def application() -> typer.Typer:
     """Make the application of all commands."""
     app = typer.Typer(
@@ -65,14 +62,10 @@ def application() -> typer.Typer:
     app.callback()(_root)
     for name, command in _COMMANDS.items():
         app.command(name)(_guarded(command))
-    adbc = typer.Typer()
-    adbc.callback()(_adbc)
-    adbc.command("install")(_guarded(drivers.install))
-    app.add_typer(adbc, name="adbc")
-    users = typer.Typer()
-    users.callback()(_users)
-    users.command("add")(_guarded(serving.add))
-    app.add_typer(users, name="users")
+    for name, about, verb, command in _GROUPS:
+        group = typer.Typer(name=name, help=about)
+        group.command(verb)(_guarded(command))
+        app.add_typer(group)
     return app
 
 

@@ -125,12 +125,8 @@ def options(texts: Sequence[str] | None) -> dict[str, Any] | None:
     >>> options(["uuid=text", "ordered=true", "threads=2", "memory_limit=none"])
     {'uuid': 'text', 'ordered': True, 'threads': 2, 'memory_limit': None}
     """
-    values = named_values(texts, "--option")
-    return (
-        None
-        if values is None
-        else {name: int(value) if value.isdecimal() else _WORDS.get(value, value) for name, value in values.items()}
-    )
+    values = named_values(texts, "--option") or {}
+    return {name: int(text) if text.isdecimal() else _WORDS.get(text, text) for name, text in values.items()} or None
 
 
 def _value(text: str) -> Any:

@@ -208,15 +208,9 @@ def _measure(read: dict[str, Any]) -> dict[str, Any]:
         message = f"the process that read into {read['return_type']} ended with {child.returncode}, and said nothing"
         raise errors.OperationalError(message)
     figures: dict[str, Any] = json.loads(answer)
-    if "error" not in figures:
-        return figures
-    raise _exception(figures["error"])
-
-
-def _exception(fields: dict[str, Any]) -> Exception:
-    """Make an exception of its fields, as the child had it."""
-    kind = getattr(errors, fields.pop("kind"), errors.InternalError)
-    return kind(**fields)
+    if fields := figures.get("error"):
+        raise getattr(errors, fields.pop("kind"), errors.InternalError)(**fields)
+    return figures
 
 
 # SQLite generates the rows, since it is always there; they are copied like those of any other database.

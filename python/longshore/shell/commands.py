@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 _PREVIEW_ROWS = 20
 
 
-#: Opens the stream of a result; takes the listener to its progress, and the rows of a batch.
-OpenStream = Callable[[ProgressListener | None, int | None], "Stream"]
+#: Opens the stream of a result; takes ``progress=`` and ``batch_size=``, as ``read_sql`` does.
+OpenStream = Callable[..., Any]
 
 
 def _deliver(
@@ -53,7 +53,7 @@ def _deliver(
     has_bar = not (quiet or as_json) and (to != STANDARD or not sys.stdout.isatty())
     began = time.monotonic()
     with collect_warnings(as_json=as_json) as warnings, ProgressListener(shown=has_bar) as listener:
-        count, size = _write_file(lambda: open_stream(listener, None), to, layout)
+        count, size = _write_file(partial(open_stream, progress=listener), to, layout)
     seconds = time.monotonic() - began
     figures: dict[str, Any] = {
         "rows": count,
@@ -74,7 +74,7 @@ def _preview(open_stream: OpenStream, rows: int, *, as_json: bool) -> None:
     from longshore.shell.preview import show_preview
 
     # One more tells whether there are more, and comes in a batch of its own.
-    with collect_warnings(as_json=as_json) as warnings, open_stream(None, rows + 1) as stream:
+    with collect_warnings(as_json=as_json) as warnings, open_stream(batch_size=rows + 1) as stream:
         schema, batches, count = stream.schema, [], 0
         for batch in stream:
             batches.append(batch)
@@ -139,7 +139,7 @@ def read(
     url = database(from_, "--from")
     file_layout = _file_layout(to, layout, delimiter, rows)
     needs_arrow()
-    read_stream: Any = partial(
+    read_stream = partial(
         longshore.read_sql,
         query_text(query),
         url,
@@ -151,12 +151,7 @@ def read(
         timeout=timeout,
         options=options(option),
     )
-
-    def open_stream(listener: ProgressListener | None, size: int | None) -> "Stream":
-        stream: Stream = read_stream(progress=listener or False, batch_size=size)
-        return stream
-
-    _deliver(open_stream, to, file_layout, rows, as_json=as_json, quiet=quiet)
+    _deliver(read_stream, to, file_layout, rows, as_json=as_json, quiet=quiet)
 
 
 def write(
@@ -290,7 +285,7 @@ def sql(
         return_type="arrow_stream",
     )
 
-    def open_stream(_listener: ProgressListener | None, _size: int | None) -> "Stream":
+    def open_stream(**_terms: object) -> "Stream":
         stream: Stream | None = eval(_CALL, {"__builtins__": {}, "__longshore__": call})  # noqa: S307  code of this file
         if stream is None:
             raise ProgrammingError("the last statement has no result to write or to show; what it does has been done")

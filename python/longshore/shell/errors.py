@@ -82,8 +82,9 @@ def error_fields(error: BaseException) -> dict[str, Any]:
     >>> error_fields(errors.DataError("too long", column="berth", row=3))["column"]
     'berth'
     """
-    fields = {"kind": type(error).__name__, "message": _message(error)}
-    return fields | {name: getattr(error, name, None) for name in _FIELDS}
+    fields = {name: getattr(error, name, None) for name in _FIELDS}
+    # The hint is a field of its own.
+    return {"kind": type(error).__name__, "message": _text(error).removesuffix(f"\nHint: {fields['hint']}")} | fields
 
 
 def error_text(error: BaseException, *, as_json: bool, hide: Callable[[str], str]) -> str:
@@ -98,12 +99,6 @@ def error_text(error: BaseException, *, as_json: bool, hide: Callable[[str], str
         return "interrupted"
     kind = "internal error: " if exit_code(error) is ExitCode.INTERNAL else ""
     return hide(f"error: {kind}{_text(error)}")
-
-
-def _message(error: BaseException) -> str:
-    """Return the message without the hint, which is a field of its own."""
-    hint = getattr(error, "hint", None)
-    return _text(error).removesuffix(f"\nHint: {hint}") if hint else _text(error)
 
 
 def _text(error: BaseException) -> str:

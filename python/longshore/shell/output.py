@@ -36,7 +36,8 @@ def prepare_streams() -> None:
 
 def decode_argument(argument: str) -> str:
     """Return an argument as UTF-8, where the locale is ASCII; bytes that are not UTF-8 stay surrogates."""
-    return os.fsencode(argument).decode(_ENCODING, "surrogateescape") if _has_surrogates(argument) else argument
+    has_surrogates = any("\udc80" <= character <= "\udcff" for character in argument)
+    return os.fsencode(argument).decode(_ENCODING, "surrogateescape") if has_surrogates else argument
 
 
 def file_path(text: str) -> Path:
@@ -54,10 +55,6 @@ def naming_file(name: str) -> Iterator[None]:
         if error.errno is None:
             raise
         raise OSError(error.errno, error.strerror, name) from error
-
-
-def _has_surrogates(text: str) -> bool:
-    return any("\udc80" <= character <= "\udcff" for character in text)
 
 
 def write_output(text: str) -> None:

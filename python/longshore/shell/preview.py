@@ -49,8 +49,10 @@ def show_preview(
         table.add_column(heading, justify=_side(field.type), overflow="ellipsis", no_wrap=True, max_width=widest)
     for row in zip(*cells[:fitting], strict=True):
         table.add_row(*row)
+    count = row_count(first.num_rows)
+    caption = f"the first {count} of more; the rest was not read" if more else f"{count} in all"
     hidden = "" if fitting == len(columns) else f"; {fitting} of {len(columns)} columns fit"
-    print_table(table, below=_caption(first.num_rows, more=more) + hidden)
+    print_table(table, below=caption + hidden)
 
 
 def _fitting(headings: Sequence[Text], columns: Sequence[Sequence[Text]]) -> int:
@@ -87,11 +89,6 @@ def _cell(text: str | None) -> Text:
     if text is None:
         return Text("NULL", style="dim")
     return Text(printable(text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"))
-
-
-def _caption(count: int, *, more: bool) -> str:
-    rows = row_count(count)
-    return f"the first {rows} of more; the rest was not read" if more else f"{rows} in all"
 
 
 def _document(

@@ -18,33 +18,22 @@ from longshore.shell.output import report, write_output
 
 _ROLES = ("reader", "writer")
 
-_File = Annotated[Path, typer.Option("--file", help="The file of users; it is made where there is none.")]
-_Role = Annotated[str, typer.Option("--role", help="reader or writer.")]
-
 
 def serve(
     *,
     target: Annotated[str, typer.Argument(help="A store's URL, a DuckDB file, a folder of Parquet, or a database.")],
-    host: Annotated[str, typer.Option("--host", help="The address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", help="The port; 0 is any that is free.")] = 31337,
-    tls: Annotated[
-        tuple[str, str] | None, typer.Option("--tls", help="The PEM files of the certificate and of its key.")
-    ] = None,
-    client_ca: Annotated[
-        str | None, typer.Option("--client-ca", help="The authority that a client's certificate has to be of.")
-    ] = None,
-    users: Annotated[str | None, typer.Option("--users", help="The file that longshore users add writes.")] = None,
+    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="The port; 0 is any that is free.")] = 31337,
+    tls: Annotated[tuple[str, str] | None, typer.Option(help="PEM files of the certificate and of its key.")] = None,
+    client_ca: Annotated[str | None, typer.Option(help="The authority that a client's certificate is of.")] = None,
+    users: Annotated[str | None, typer.Option(help="The file that longshore users add writes.")] = None,
     insecure: Annotated[bool, typer.Option("--insecure", help="Any host without --tls and --users.")] = False,
-    max_connections: Annotated[int, typer.Option("--max-connections", help="Clients at once.")] = 100,
-    max_sessions: Annotated[int, typer.Option("--max-sessions", help="Sessions of what is served.")] = 16,
-    max_rows: Annotated[int | None, typer.Option("--max-rows", help="The rows of a result.")] = None,
-    statement_timeout: Annotated[
-        float | None, typer.Option("--statement-timeout", help="Seconds for a statement and its rows.")
-    ] = None,
-    idle_timeout: Annotated[
-        float | None, typer.Option("--idle-timeout", help="Seconds for what no client asks for: 300 by default.")
-    ] = None,
-    memory_limit: Annotated[str | None, typer.Option("--memory-limit", help="What the SQL engine may take.")] = None,
+    max_connections: Annotated[int, typer.Option(help="Clients at once.")] = 100,
+    max_sessions: Annotated[int, typer.Option(help="Sessions of what is served.")] = 16,
+    max_rows: Annotated[int | None, typer.Option(help="The rows of a result.")] = None,
+    statement_timeout: Annotated[float | None, typer.Option(help="Seconds for a statement and its rows.")] = None,
+    idle_timeout: Annotated[float | None, typer.Option(help="Seconds for what no client asks for; else 300.")] = None,
+    memory_limit: Annotated[str | None, typer.Option(help="What the SQL engine may take.")] = None,
 ) -> None:
     """Serve a database by Flight SQL, until Ctrl-C or SIGTERM. Calls are told on standard error as lines of JSON."""
     if client_ca is not None and tls is None:
@@ -78,8 +67,8 @@ def serve(
 def add(
     *,
     name: Annotated[str, typer.Argument(help="The user's name.")],
-    file: _File = Path("users"),
-    role: _Role = "reader",
+    file: Annotated[Path, typer.Option(help="The file of users; it is made where there is none.")] = Path("users"),
+    role: Annotated[str, typer.Option(help="reader or writer.")] = "reader",
     as_json: Json = False,
 ) -> None:
     """Add a user of the server, or give one another password and role.

@@ -13,11 +13,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from longshore.errors import DataError, InterfaceError
+from longshore.sources.arrow import first_failure
 
 #: As many digits as any two doubles can be told apart by.
 _DOUBLE_DIGITS = 17
 _WIDEST = 76
 _NARROW = 38
+_matches = pc.match_substring_regex
 _TIMESTAMP = r"\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}:\d{2}(\.\d{1,6})?"
 
 
@@ -65,9 +67,9 @@ class InferredType:
         if not len(texts):
             return
         self._is_empty = False
-        self._has_digits = self._has_digits or bool(pc.any(pc.match_substring_regex(texts, r"\d")).as_py())
+        self._has_digits = self._has_digits or bool(pc.any(_matches(texts, r"\d")).as_py())
         for name, kind in list(self._candidates.items()):
-            if not (value_class in {None, kind.of} and _all(texts, kind.pattern) and self._holds(name, kind, texts)):
+            if value_class not in {None, kind.of} or not self._holds(name, kind, texts):
                 del self._candidates[name]
 
     @property
@@ -84,6 +86,8 @@ class InferredType:
         return _CANDIDATES[name].type
 
     def _holds(self, name: str, kind: _Candidate, texts: pa.Array) -> bool:
+        if not pc.all(_matches(texts, kind.pattern)).as_py():
+            return False
         if name == "decimal":
             self._whole_digits = max(self._whole_digits, _longest(texts, r"^-|\..*$"))
             self._scale = max(self._scale, _longest(texts, r"^[^.]*\.?"))
@@ -102,14 +106,6 @@ def _are_doubles(texts: pa.Array, numbers: pa.Array) -> bool:
     is_over = pc.and_not(pc.is_inf(numbers), _matches(texts, "inf"))
     is_under = pc.and_(pc.equal(numbers, 0.0), _matches(texts, r"^[^eE]*[1-9]"))
     return not pc.any(pc.or_(is_over, is_under)).as_py()
-
-
-def _matches(texts: pa.Array, pattern: str) -> pa.Array:
-    return pc.match_substring_regex(texts, pattern)
-
-
-def _all(texts: pa.Array, pattern: str) -> bool:
-    return bool(pc.all(_matches(texts, pattern)).as_py())
 
 
 def _longest(texts: pa.Array, pattern: str) -> int:
@@ -171,20 +167,13 @@ def _batches(schema: pa.Schema, texts: TextColumns) -> Iterator[pa.RecordBatch]:
 def _column(field: pa.Field, texts: pa.Array, first: int) -> pa.Array:
     try:
         return _cast_texts(texts, field.type)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError):
-        # One by one, to find which it was.
-        for index in range(len(texts)):
-            _check(field, texts.slice(index, 1), first + index)
-        raise
-
-
-def _check(field: pa.Field, one: pa.Array, row: int) -> None:
-    try:
-        _cast_texts(one, field.type)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as error:
+        if not len(texts):
+            raise
+        at = max(first_failure(texts, lambda part: _cast_texts(part, field.type)), 0)
         hint = f'give --schema "{field.name}=string", or a type that holds it'
-        message = f'column "{field.name}", row {row}: {one[0].as_py()!r} is not a {field.type}'
-        raise DataError(message, column=field.name, row=row, hint=hint) from error
+        message = f'column "{field.name}", row {first + at}: {texts[at].as_py()!r} is not a {field.type}'
+        raise DataError(message, column=field.name, row=first + at, hint=hint) from error
 
 
 def _cast_texts(texts: pa.Array, kind: pa.DataType) -> pa.Array:
