@@ -162,7 +162,7 @@ before = most()
 for row in cursor.execute({query!r}):
     size += 100
     after = after or (most() if size > 10_000_000 else 0)
-    if size > 50_000_000:
+    if size > 30_000_000:
         break
 print(most() - after, most() - before)
 cursor.close()

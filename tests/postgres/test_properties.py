@@ -2,6 +2,7 @@
 
 import datetime as dt
 import math
+from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
@@ -13,8 +14,9 @@ from hypothesis import strategies as st
 
 import longshore
 from tests.conformance import plain
+from tests.servers import Endpoint
 
-# One query a case, some milliseconds each; the server is the same for all.
+# One query a case, of one session for all of them.
 SETTINGS = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 PROTOCOLS = pytest.mark.parametrize("protocol", ["binary", "text"])
 
@@ -36,17 +38,29 @@ INTERVALS = st.tuples(
 )
 
 
+@pytest.fixture(scope="module")
+def session(postgres: Endpoint) -> Iterator[longshore.Connection]:
+    """Give a session of the shared server."""
+    with longshore.connect(postgres.url(), autocommit=True) as connection:
+        yield connection
+
+
 FIRST, LAST = dt.datetime(1, 1, 2), dt.datetime(9999, 12, 30)  # noqa: DTZ001  naive they are
 
 
 def both(
-    type_: str, literals: list[str | None], url: str, protocol: str, returning: str = "v::text", **options: Any
+    type_: str,
+    literals: list[str | None],
+    session: longshore.Connection,
+    protocol: str,
+    returning: str = "v::text",
+    **options: Any,
 ) -> pa.Table:
     """Read values next to the server's own text of them."""
     cast = f"unnest($1::text[]) WITH ORDINALITY AS u (w, n), LATERAL (SELECT w::{type_} AS v) AS x"
     query = f"SELECT v, {returning} AS t FROM {cast} ORDER BY n"
     return longshore.read_sql(
-        query, url, return_type="arrow", params=[literals], options={"protocol": protocol, **options}
+        query, session, return_type="arrow", params=[literals], options={"protocol": protocol, **options}
     )
 
 
@@ -58,16 +72,16 @@ def texts(table: pa.Table) -> list[Any]:
 @PROTOCOLS
 @SETTINGS
 @given(st.lists(st.one_of(st.none(), NUMERICS), max_size=20))
-def test_numeric(protocol: str, url: str, literals: list[str | None]) -> None:
+def test_numeric(protocol: str, session: longshore.Connection, literals: list[str | None]) -> None:
     values = [None if literal is None else Decimal(literal) for literal in literals]
     wide = [value for value in values if value is not None and value != 0]
     scale = max((-_exponent(value) for value in wide), default=0)
     whole = max((value.adjusted() + 1 for value in wide), default=0)
     if max(scale, 0) + max(whole, 0) > 76:
         with pytest.raises(longshore.DataError, match="76 are the limit"):
-            both("numeric", literals, url, protocol)
+            both("numeric", literals, session, protocol)
         return
-    table = both("numeric", literals, url, protocol)
+    table = both("numeric", literals, session, protocol)
     assert [None if value is None else Decimal(str(value)) for value in table["v"].to_pylist()] == values
     assert [None if text is None else Decimal(text) for text in texts(table)] == values
     assert table.schema.field("v").type.scale == max(scale, 0)
@@ -85,18 +99,18 @@ def _exponent(value: Decimal) -> int:
 @SETTINGS
 @given(st.lists(NUMERICS, min_size=1, max_size=20))
 @pytest.mark.filterwarnings("ignore:numeric values:longshore.DataWarning")
-def test_numeric_as_the_nearest_double(protocol: str, url: str, literals: list[str]) -> None:
+def test_numeric_as_the_nearest_double(protocol: str, session: longshore.Connection, literals: list[str]) -> None:
     query = "SELECT v::numeric AS v FROM unnest($1::text[]) WITH ORDINALITY AS u (v, n) ORDER BY n"
-    frame = longshore.read_sql(query, url, params=[literals], options={"protocol": protocol})
+    frame = longshore.read_sql(query, session, params=[literals], options={"protocol": protocol})
     assert frame["v"].tolist() == [float(literal) for literal in literals]
 
 
 @PROTOCOLS
 @SETTINGS
 @given(st.lists(st.one_of(st.none(), st.integers(-99_999_999_999, 99_999_999_999)), max_size=20))
-def test_declared_numeric(protocol: str, url: str, cents: list[int | None]) -> None:
+def test_declared_numeric(protocol: str, session: longshore.Connection, cents: list[int | None]) -> None:
     literals = [None if number is None else str(Decimal(number).scaleb(-2)) for number in cents]
-    table = both("numeric(11, 2)", literals, url, protocol)
+    table = both("numeric(11, 2)", literals, session, protocol)
     assert [None if value is None else str(value) for value in table["v"].to_pylist()] == texts(table)
 
 
@@ -118,8 +132,8 @@ def timestamp(microseconds: int) -> str:
 @PROTOCOLS
 @SETTINGS
 @given(st.lists(st.one_of(st.none(), DAYS), max_size=20))
-def test_date(protocol: str, url: str, days: list[int | None]) -> None:
-    table = both("date", [None if number is None else day(number) for number in days], url, protocol)
+def test_date(protocol: str, session: longshore.Connection, days: list[int | None]) -> None:
+    table = both("date", [None if number is None else day(number) for number in days], session, protocol)
     assert plain.values(table["v"]) == days
     assert texts(table) == [None if number is None else day(number) for number in days]
 
@@ -127,8 +141,10 @@ def test_date(protocol: str, url: str, days: list[int | None]) -> None:
 @PROTOCOLS
 @SETTINGS
 @given(st.lists(st.one_of(st.none(), MICROSECONDS), max_size=20))
-def test_timestamp(protocol: str, url: str, timestamps: list[int | None]) -> None:
-    table = both("timestamp", [None if number is None else timestamp(number) for number in timestamps], url, protocol)
+def test_timestamp(protocol: str, session: longshore.Connection, timestamps: list[int | None]) -> None:
+    table = both(
+        "timestamp", [None if number is None else timestamp(number) for number in timestamps], session, protocol
+    )
     assert plain.values(table["v"]) == timestamps
     assert texts(table) == [None if number is None else timestamp(number) for number in timestamps]
 
@@ -154,8 +170,8 @@ def test_timestamptz_in_any_session(protocol: str, zone: str, url: str, timestam
 @PROTOCOLS
 @SETTINGS
 @given(st.lists(st.integers(0, 86_399_999_999), max_size=20))
-def test_time(protocol: str, url: str, times: list[int]) -> None:
-    table = both("time", [timestamp(number)[11:] for number in times], url, protocol)
+def test_time(protocol: str, session: longshore.Connection, times: list[int]) -> None:
+    table = both("time", [timestamp(number)[11:] for number in times], session, protocol)
     assert plain.values(table["v"]) == times
     assert texts(table) == [timestamp(number)[11:] for number in times]
 
@@ -163,7 +179,7 @@ def test_time(protocol: str, url: str, times: list[int]) -> None:
 @PROTOCOLS
 @SETTINGS
 @given(st.lists(INTERVALS, max_size=20))
-def test_interval(protocol: str, url: str, intervals: list[tuple[int, int, int]]) -> None:
+def test_interval(protocol: str, session: longshore.Connection, intervals: list[tuple[int, int, int]]) -> None:
     literals: list[str | None] = [
         f"{months} mons {days} days {microseconds} microseconds" for months, days, microseconds in intervals
     ]
@@ -173,7 +189,7 @@ def test_interval(protocol: str, url: str, intervals: list[tuple[int, int, int]]
         "|| ' ' || (extract(hour FROM v)::numeric * 3600000000 + extract(minute FROM v)::numeric * 60000000 "
         "+ extract(microseconds FROM v)::numeric)::int8::text"
     )
-    table = both("interval", literals, url, protocol, parts)
+    table = both("interval", literals, session, protocol, parts)
     assert plain.values(table["v"]) == [(months, days, 1000 * microseconds) for months, days, microseconds in intervals]
     assert texts(table) == [f"{months} {days} {microseconds}" for months, days, microseconds in intervals]
 
@@ -185,7 +201,7 @@ def number(text: str) -> str:
 @PROTOCOLS
 @SETTINGS
 @given(st.lists(st.one_of(st.none(), FLOATS), max_size=20))
-def test_float_arrays(protocol: str, url: str, values: list[float | None]) -> None:
+def test_float_arrays(protocol: str, session: longshore.Connection, values: list[float | None]) -> None:
     query = "SELECT v, v::text[] AS t, v::float4[] AS f, v::float4[]::text[] AS g FROM (SELECT $1::float8[] AS v) AS x"
     limit = 3.4e38
     small = [
@@ -194,7 +210,9 @@ def test_float_arrays(protocol: str, url: str, values: list[float | None]) -> No
     ]
     for given_ in (values, small) if values != small else (small,):
         wanted = query if given_ is small else query.replace(", v::float4[] AS f, v::float4[]::text[] AS g", "")
-        table = longshore.read_sql(wanted, url, return_type="arrow", params=[given_], options={"protocol": protocol})
+        table = longshore.read_sql(
+            wanted, session, return_type="arrow", params=[given_], options={"protocol": protocol}
+        )
         assert plain.values(table["v"])[0] == [None if value is None else repr(value) for value in given_]
         for column, text in (("v", "t"), ("f", "g"))[: 2 if given_ is small else 1]:
             shown = table[text].to_pylist()[0]
@@ -207,16 +225,16 @@ def test_float_arrays(protocol: str, url: str, values: list[float | None]) -> No
 @PROTOCOLS
 @SETTINGS
 @given(st.lists(st.lists(st.one_of(st.none(), WORDS), max_size=6), max_size=6))
-def test_text_arrays(protocol: str, url: str, rows: list[list[str | None]]) -> None:
+def test_text_arrays(protocol: str, session: longshore.Connection, rows: list[list[str | None]]) -> None:
     arrays = "SELECT ARRAY(SELECT jsonb_array_elements_text(w)) AS v FROM jsonb_array_elements($1::jsonb) AS j (w)"
     query = f"SELECT v FROM ({arrays}) AS x"
     params = [[[cell for cell in row if cell is not None] for row in rows]]
     # jsonb has no zero byte, nor have we.
-    table = longshore.read_sql(query, url, return_type="arrow", params=params, options={"protocol": protocol})
+    table = longshore.read_sql(query, session, return_type="arrow", params=params, options={"protocol": protocol})
     assert table["v"].to_pylist() == params[0]
     for row in rows:
         got = longshore.read_sql(
-            "SELECT $1::text[] AS v", url, return_type="arrow", params=[row], options={"protocol": protocol}
+            "SELECT $1::text[] AS v", session, return_type="arrow", params=[row], options={"protocol": protocol}
         )
         assert got["v"].to_pylist() == [row]
 
@@ -257,12 +275,12 @@ def test_composites(protocol: str, url: str, rows: list[tuple[int | None, str | 
 @PROTOCOLS
 @SETTINGS
 @given(st.lists(st.one_of(st.none(), st.binary(max_size=40)), max_size=20))
-def test_bytea(protocol: str, url: str, values: list[bytes | None]) -> None:
+def test_bytea(protocol: str, session: longshore.Connection, values: list[bytes | None]) -> None:
     query = "SELECT v, encode(v, 'hex') AS t FROM unnest($1::bytea[]) AS u (v)"
     for output in ("hex", "escape"):
         table = longshore.read_sql(
             query,
-            url,
+            session,
             return_type="arrow",
             params=[values],
             pre_execution_query=f"SET bytea_output = {output}",
@@ -280,9 +298,11 @@ def test_bytea(protocol: str, url: str, values: list[bytes | None]) -> None:
         max_leaves=10,
     )
 )
-def test_json(url: str, value: Any) -> None:
+def test_json(session: longshore.Connection, value: Any) -> None:
     params = [{"value": value}]
-    frame = longshore.read_sql("SELECT $1::jsonb AS b, $1::json AS t", url, params=params, options={"json": "object"})
+    frame = longshore.read_sql(
+        "SELECT $1::jsonb AS b, $1::json AS t", session, params=params, options={"json": "object"}
+    )
     assert frame["b"].tolist() == params
     assert frame["t"].tolist() == params
 
@@ -292,10 +312,10 @@ def test_json(url: str, value: Any) -> None:
     st.datetimes(min_value=FIRST, max_value=LAST),
     st.timedeltas(dt.timedelta(hours=-15), dt.timedelta(hours=15)),
 )
-def test_timestamps_as_params(url: str, naive: dt.datetime, offset: dt.timedelta) -> None:
+def test_timestamps_as_params(session: longshore.Connection, naive: dt.datetime, offset: dt.timedelta) -> None:
     aware = naive.replace(tzinfo=dt.timezone(dt.timedelta(seconds=round(offset.total_seconds()))))
     table = longshore.read_sql(
-        "SELECT $1::timestamptz AS a, $2::timestamp AS b", url, return_type="arrow", params=[aware, naive]
+        "SELECT $1::timestamptz AS a, $2::timestamp AS b", session, return_type="arrow", params=[aware, naive]
     )
     assert plain.values(table["a"]) == plain.expected([aware], table.schema.field("a").type)
     assert table["b"].to_pylist() == [naive]

@@ -237,11 +237,14 @@ CASES = [
 NULLS = ["first", "last", "all", "none", "empty"]
 
 
-def query(case: Case, nulls: str) -> str:
-    """Select the case's values as column `c`, with a NULL first or last, NULLs alone, or none; or no row at all."""
-    texts = [f"({text})::{case.sql}" for text in case.expressions]
-    missing = f"NULL::{case.sql}"
-    rows = {"first": [missing, *texts], "last": [*texts, missing], "all": [missing] * 2}.get(nulls, texts)
-    values = ", ".join(f"({number}, {text})" for number, text in enumerate(rows))
+def query(cases: list[Case], nulls: str) -> str:
+    """Select each case's values as a column of its name, with a NULL first or last, NULLs alone, or none; or no row."""
+    columns = []
+    for case in cases:
+        texts = [f"({text})::{case.sql}" for text in case.expressions]
+        missing = f"NULL::{case.sql}"
+        columns.append({"first": [missing, *texts], "last": [*texts, missing], "all": [missing] * 2}.get(nulls, texts))
+    rows = ", ".join(f"({number}, {', '.join(row)})" for number, row in enumerate(zip(*columns, strict=True)))
+    names = ", ".join(f'"{case}"' for case in cases)
     where = "WHERE number < 0" if nulls == "empty" else ""
-    return f"SELECT c FROM (VALUES {values}) AS t(number, c) {where} ORDER BY number"
+    return f"SELECT {names} FROM (VALUES {rows}) AS t(number, {names}) {where} ORDER BY number"

@@ -12,7 +12,7 @@ import pytest
 import longshore
 from longshore import sql
 from tests.frames.cases import TEXT, expected, values
-from tests.sql.cases import CASES, NULLS, Case, query
+from tests.sql.cases import CASES, NULLS, query
 
 #: Decimals that pandas' doubles round: `test_lossy_values` has the warnings.
 pytestmark = [pytest.mark.packages, pytest.mark.filterwarnings("ignore:numeric values:longshore.DataWarning")]
@@ -21,56 +21,65 @@ INTEGERS = [f"{sign}Int{size}" for sign in ("", "U") for size in (8, 16, 32, 64)
 UNMASKED = {"boolean": "bool", **{name: name.lower() for name in INTEGERS}}
 
 
-@pytest.mark.parametrize("nulls", NULLS)
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_pandas(case: Case, nulls: str) -> None:
-    column = sql(query(case, nulls))["c"]
-    assert str(column.dtype) == case.pandas.replace("text", TEXT)
-    assert values(column) == expected(case.in_pandas or case.held, nulls)
+def in_pandas(nulls: str) -> dict[str, list[Any]]:
+    """Return what pandas' own dtypes hold."""
+    return {str(case): expected(case.in_pandas or case.held, nulls) for case in CASES}
+
+
+def check(frame: Any, dtypes: dict[str, str], nulls: str) -> None:
+    """Compare all columns at once."""
+    assert {name: str(dtype) for name, dtype in frame.dtypes.items()} == dtypes
+    assert {name: values(frame[name]) for name in frame} == in_pandas(nulls)
 
 
 @pytest.mark.parametrize("nulls", NULLS)
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_pandas_nullable(case: Case, nulls: str) -> None:
-    column = sql(query(case, nulls), dtype_backend="numpy_nullable")["c"]
-    assert str(column.dtype) == case.pandas.replace("text", "string").replace("float", "Float")
-    assert values(column) == expected(case.in_pandas or case.held, nulls)
+def test_pandas(nulls: str) -> None:
+    dtypes = {str(case): case.pandas.replace("text", TEXT) for case in CASES}
+    check(sql(query(CASES, nulls)), dtypes, nulls)
+    with sql(query(CASES, nulls), return_type="arrow_stream") as stream:
+        (frame,) = stream.pandas()
+    check(frame, dtypes, nulls)
+
+
+@pytest.mark.parametrize("nulls", NULLS)
+def test_pandas_nullable(nulls: str) -> None:
+    dtypes = {str(case): case.pandas.replace("text", "string").replace("float", "Float") for case in CASES}
+    check(sql(query(CASES, nulls), dtype_backend="numpy_nullable"), dtypes, nulls)
 
 
 @pytest.mark.parametrize("nulls", ["none", "empty"])
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_pandas_in_numpy(case: Case, nulls: str) -> None:
-    column = sql(query(case, nulls), dtype_backend="numpy")["c"]
-    assert str(column.dtype) == UNMASKED.get(case.pandas, case.pandas.replace("text", "object"))
-    assert values(column) == expected(case.in_pandas or case.held, nulls)
+def test_pandas_in_numpy(nulls: str) -> None:
+    dtypes = {str(case): UNMASKED.get(case.pandas, case.pandas.replace("text", "object")) for case in CASES}
+    check(sql(query(CASES, nulls), dtype_backend="numpy"), dtypes, nulls)
 
 
 @pytest.mark.parametrize("nulls", NULLS)
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_pandas_in_arrow(case: Case, nulls: str) -> None:
-    column = sql(query(case, nulls), dtype_backend="pyarrow")["c"]
-    if case.sql == "INTERVAL":
-        assert list(column) == expected(case.held, nulls)
-        return
-    assert isinstance(column.dtype, pd.ArrowDtype)
-    assert arrow_name(column.dtype.pyarrow_dtype) == case.arrow
-    assert column.array.__arrow_array__().to_pylist() == expected(case.in_arrow or case.held, nulls)
+def test_pandas_in_arrow(nulls: str) -> None:
+    frame = sql(query(CASES, nulls), dtype_backend="pyarrow")
+    for case in CASES:
+        column = frame[str(case)]
+        if case.sql == "INTERVAL":
+            assert list(column) == expected(case.held, nulls)
+            continue
+        assert isinstance(column.dtype, pd.ArrowDtype)
+        assert arrow_name(column.dtype.pyarrow_dtype) == case.arrow, case
+        assert column.array.__arrow_array__().to_pylist() == expected(case.in_arrow or case.held, nulls), case
 
 
 @pytest.mark.parametrize("nulls", NULLS)
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_arrow(case: Case, nulls: str) -> None:
-    table = sql(query(case, nulls), return_type="arrow")
+def test_arrow(nulls: str) -> None:
+    table = sql(query(CASES, nulls), return_type="arrow")
     table.validate(full=True)
-    assert arrow_name(table.schema.field("c").type) == case.arrow
-    assert table.schema.field("c").nullable
-    got = table.column("c").to_pylist()
-    if case.sql == "INTERVAL":
-        assert [value and tuple(value) for value in got] == [
-            value and dataclasses.astuple(value) for value in expected(case.held, nulls)
-        ]
-    else:
-        assert got == expected(case.in_arrow or case.held, nulls)
+    for case in CASES:
+        field = table.schema.field(str(case))
+        assert (arrow_name(field.type), field.nullable) == (case.arrow, True), case
+        got = table[field.name].to_pylist()
+        if case.sql == "INTERVAL":
+            assert [value and tuple(value) for value in got] == [
+                value and dataclasses.astuple(value) for value in expected(case.held, nulls)
+            ]
+        else:
+            assert got == expected(case.in_arrow or case.held, nulls), case
 
 
 def arrow_name(data_type: Any) -> str:
@@ -79,22 +88,25 @@ def arrow_name(data_type: Any) -> str:
 
 
 @pytest.mark.parametrize("nulls", NULLS)
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_numpy(case: Case, nulls: str) -> None:
-    array = sql(query(case, nulls), return_type="numpy")["c"]
-    held = expected(case.in_numpy or case.held, nulls)
-    assert isinstance(array, np.ma.MaskedArray)
-    assert str(array.dtype) == case.numpy
-    assert array.tolist() == held
-    assert np.ma.getmaskarray(array).tolist() == [value is None for value in held]
+def test_numpy(nulls: str) -> None:
+    arrays = sql(query(CASES, nulls), return_type="numpy")
+    for case in CASES:
+        array = arrays[str(case)]
+        held = expected(case.in_numpy or case.held, nulls)
+        assert isinstance(array, np.ma.MaskedArray)
+        assert str(array.dtype) == case.numpy, case
+        assert array.tolist() == held, case
+        assert np.ma.getmaskarray(array).tolist() == [value is None for value in held], case
 
 
 @pytest.mark.parametrize("nulls", NULLS)
-@pytest.mark.parametrize("case", [case for case in CASES if case.polars], ids=str)
-def test_polars(case: Case, nulls: str) -> None:
-    column = sql(query(case, nulls), return_type="polars")["c"]
-    assert str(column.dtype).startswith(case.polars)
-    assert column.to_list() == expected(case.in_polars or case.held, nulls)
+def test_polars(nulls: str) -> None:
+    cases = [case for case in CASES if case.polars]
+    frame = sql(query(cases, nulls), return_type="polars")
+    for case in cases:
+        column = frame[str(case)]
+        assert str(column.dtype).startswith(case.polars), case
+        assert column.to_list() == expected(case.in_polars or case.held, nulls), case
 
 
 def test_polars_has_maps_or_lists_of_entries_or_refuses_them() -> None:
@@ -105,17 +117,6 @@ def test_polars_has_maps_or_lists_of_entries_or_refuses_them() -> None:
         return
     entries = [{"key": "a", "value": 1}, {"key": "b", "value": None}]
     assert column.to_list() in ([{"a": 1, "b": None}], [entries])
-
-
-@pytest.mark.parametrize("nulls", NULLS)
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_streams(case: Case, nulls: str) -> None:
-    with sql(query(case, nulls), return_type="arrow_stream") as stream:
-        frames = list(stream.pandas())
-    assert len(frames) == 1
-    column = frames[0]["c"]
-    assert str(column.dtype) == case.pandas.replace("text", TEXT)
-    assert values(column) == expected(case.in_pandas or case.held, nulls)
 
 
 def test_texts_next_to_what_else_has_offsets() -> None:
