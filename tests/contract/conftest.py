@@ -5,7 +5,7 @@ import os
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import product
@@ -121,9 +121,9 @@ class Database:
         return f"{self.quirks.name(name)} {self.quirks.types[shared].native} {more}"
 
     @contextlib.contextmanager
-    def can(self, what: str) -> Iterator[None]:
-        """Run the block, which ends with the quirk's error where the source cannot do this."""
-        refusal = self.quirks.cannot.get(what)
+    def can(self, *whats: str) -> Iterator[None]:
+        """Run the block, which ends with the quirk's error where the source cannot do one of these."""
+        refusal = next((self.quirks.cannot[what] for what in whats if what in self.quirks.cannot), None)
         if refusal is None:
             yield
             return
@@ -217,6 +217,18 @@ def pairs_of(sources: list[Quirks], *, is_of_types: bool) -> list[tuple[Quirks, 
             left -= types(best)
         pairs += [(source, target) for source in chosen]
     return pairs
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
+    """Run a test, which ends with the quirk's error where the source cannot do what all of it is about."""
+    database = pyfuncitem.funcargs.get("database")
+    if not isinstance(database, Database):
+        return (yield)
+    module = pyfuncitem.module.__name__.rpartition(".")[2]
+    with database.can(pyfuncitem.originalname, f"{module}.{pyfuncitem.originalname}"):
+        yield
+    return True
 
 
 @pytest.fixture(scope="session")

@@ -78,6 +78,7 @@ def test_type_objects_are_equal_to_their_types(
     database: Database, table: str, connection: longshore.Connection, kind: str, shared: set[str]
 ) -> None:
     columns = ", ".join(database.column(name, name) for name in COLUMNS if name not in database.quirks.cannot)
+    connection.autocommit = not database.quirks.has_transactions
     with connection.cursor() as cursor:
         cursor.execute(f"CREATE TABLE {table} ({columns})")
         description: Any = cursor.execute(f"SELECT * FROM {table}").description

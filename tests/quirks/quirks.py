@@ -100,6 +100,8 @@ class Quirks:
     primary_key: str = "PRIMARY KEY"
     #: Whether a key keeps a second row of its values out.
     enforces_keys: bool = True
+    #: Whether a column without a default that must have a value has to be named.
+    asks_for_values: bool = True
     #: The constraint that keeps a second 1 out of a column `i`.
     constraint: str = "PRIMARY KEY"
     #: How a generated column is kept.
@@ -151,7 +153,7 @@ class Quirks:
     masks: tuple[int, ...] = ()
     #: Columns that it has no type for, whose values a new table holds in another.
     holds_otherwise: frozenset[str] = frozenset()
-    #: The promises that the source cannot keep.
+    #: The promises that the source cannot keep, some by the name of the test that is about one alone.
     cannot: Mapping[str, Refusal] = field(default_factory=dict)
 
     def __str__(self) -> str:

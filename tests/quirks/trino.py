@@ -51,18 +51,9 @@ QUIRKS = Quirks(
     place=in_memory,
     # Writes without transactions, unique keys and upserts are in `tests/trino`.
     left_out=frozenset(
-        {
-            "test_arguments",
-            "test_copies_that_fail",
-            "test_parameters",
-            "test_dbapi",
-            "test_dbapi_compliance",
-            "test_executemany",
-            "test_forks",
-            "test_metadata",
-        }
-        | {"test_network", "test_partitions", "test_parts", "test_secrets", "test_sessions", "test_tasks"}
-        | {"test_warnings", "test_writing"}
+        {"test_copies_that_fail", "test_dbapi", "test_dbapi_compliance", "test_executemany", "test_forks"}
+        | {"test_metadata", "test_network", "test_parameters", "test_partitions", "test_parts", "test_sessions"}
+        | {"test_writing", "test_of_a_write"}
     ),
     types={
         "bool": Kind("boolean", pa.bool_()),
@@ -108,6 +99,7 @@ QUIRKS = Quirks(
         "an upsert": Refusal("not every catalog of Trino's has a MERGE"),
         "writes over several connections": Refusal("writes over one connection", longshore.SerialWriteWarning),
         "a duration": Refusal("has no type in Trino"),
+        "a password": Refusal("without encryption", longshore.InterfaceError),
         "types of parameters": Refusal("as text alone"),
     },
 )
