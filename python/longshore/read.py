@@ -269,14 +269,12 @@ def policy(return_type: str, dtype_backend: str | None, options: Options) -> dic
     }
 
 
-def _makes_objects(frame: frames.Target | None) -> bool:
-    return isinstance(frame, frames.ColumnsTarget) and frame.backend != "pyarrow" and not frame.arrow_strings
-
-
 def batch_rows(batch_size: object, return_type: str, frame: frames.Target | None) -> int:
     """Tell the rows of a batch; raises ``InterfaceError`` for a size that is none."""
     if batch_size is None:
-        return _OBJECT_ROWS if _makes_objects(frame) else _BATCH_ROWS[return_type]
+        if isinstance(frame, frames.ColumnsTarget) and frame.backend != "pyarrow" and not frame.arrow_strings:
+            return _OBJECT_ROWS
+        return _BATCH_ROWS[return_type]
     if isinstance(batch_size, int) and not isinstance(batch_size, bool) and 0 < batch_size < 2**31:
         return batch_size
     raise InterfaceError(f"batch_size is a number of rows from 1, not {display(batch_size)}")

@@ -389,7 +389,9 @@ class Store(contextlib.AbstractContextManager["Store"]):
         form = Form.of(return_type, dtype_backend, options)
         with self._lock, contextlib.ExitStack() as stack:
             # A stream has its engine until its end.
-            session = self.session() if form.frame is None else self._shared_session()
+            session = self.session() if form.frame is None or self._engine is None else self._engine
+            if form.frame is not None:
+                self._engine = session
             end = stack.callback(session.close if form.frame is None else session.leave)
             session.join(transaction)
             session.choose(options.words(["verify"]))
@@ -407,11 +409,6 @@ class Store(contextlib.AbstractContextManager["Store"]):
         from longshore.sources.store import Session
 
         return Session(self._core, is_shared=True, joined=self._own_transaction())
-
-    def _shared_session(self) -> "Session":
-        if self._engine is None:
-            self._engine = self.session()
-        return self._engine
 
     # Keeping it.
 

@@ -134,7 +134,7 @@ def _of_mapping(conn: Mapping[Any, Any]) -> Target:
         raise InterfaceError("conn has a url and a scheme: the url has its own")
     if url is None:
         place = Target(None, _scheme(_text("scheme", scheme or "postgresql")), {})
-    elif isinstance(url, Mapping) or not _names_one(url):
+    elif not (isinstance(url, str | os.PathLike) or _is_sqlalchemy_url(url)):
         raise InterfaceError(f"the url of conn is a text, not {type(url).__name__}")
     else:
         place = _of_one(url)
@@ -147,10 +147,6 @@ def _scheme(written: str) -> str:
     """Give a scheme without the name of the driver that SQLAlchemy would use, where it is not a driver's own."""
     written = written.lower()
     return written if written in _core.SCHEMES else written.partition("+")[0]
-
-
-def _names_one(given: object) -> bool:
-    return isinstance(given, str | os.PathLike) or _is_sqlalchemy_url(given)
 
 
 def _of_one(conn: object, others: str = "") -> Target:

@@ -74,12 +74,9 @@ def plan(settings: Any, statement: Any, query: Query) -> Plan:
         hint = "see the guide for the dtypes of each type, or ask for a field of dtype O"
         message = f"{_place(layout, core)} does not match PostgreSQL {native}: {hint}"
         raise DTypeError(message, hint=hint, column=name, native_type=native)
-    texts = (index for index, (oid, _) in enumerate(columns) if _is_text(layout.dtypes[index].kind, oid))
+    kinds = enumerate(zip(layout.dtypes, columns, strict=True))
+    texts = (at for at, (dtype, (oid, _)) in kinds if dtype.kind == "U" or (dtype.kind == "S" and oid not in _BYTES))
     return Plan(core, layout, types, next(texts, None))
-
-
-def _is_text(kind: str, oid: int) -> bool:
-    return kind == "U" or (kind == "S" and oid not in _BYTES)
 
 
 def _place(layout: Layout, column: int) -> str:

@@ -102,7 +102,7 @@ def _enclosing(frame: Caller) -> Iterator[Caller]:
     code = frame.f_code
     outer: Caller | None = frame.f_back
     while outer is not None:
-        if _encloses(outer.f_code, code):
+        if any(constant is code for constant in outer.f_code.co_consts):
             # Functions of a class do not see the class's names.
             if outer.f_code.co_flags & _OPTIMIZED:
                 yield outer
@@ -112,10 +112,6 @@ def _enclosing(frame: Caller) -> Iterator[Caller]:
 
 #: The flag of a function's code, which a class's and a module's do not have.
 _OPTIMIZED = 0x1
-
-
-def _encloses(outer: CodeType, inner: CodeType) -> bool:
-    return any(constant is inner for constant in outer.co_consts)
 
 
 #: The engine's own databases and schemas.

@@ -44,7 +44,7 @@ def export(
     tables: Sequence[Rows], form: "Parquet | Delta", *, replaces: bool, until: Callable[[], None]
 ) -> dict[str, int]:
     """Write tables, of which none is begun before all are known to fit; give the rows of each."""
-    fitting = [(table, form.refuse(table)) for table in tables]
+    fitting = [(table, _fitting(table, type(form).__name__)) for table in tables]
     form.check(tables, replaces=replaces)
     counts = form.write(fitting, replaces=replaces, until=until)
     return dict(zip((table.name for table in tables), counts, strict=True))
@@ -75,11 +75,6 @@ class Parquet:
     def __init__(self, directory: Path) -> None:
         """Keep the directory, which is made where it is missing."""
         self._directory = directory
-
-    def refuse(self, table: Rows) -> Any:
-        """Give the schema of the file; raises ``NotSupportedError`` for what it cannot hold."""
-        _refuse_name(table.name)
-        return _fitting(table, _in_parquet, "Parquet")
 
     def check(self, tables: Sequence[Rows], *, replaces: bool) -> None:
         """Raise ``ProgrammingError`` where a file of a table's name is there, unless it is to be replaced."""
@@ -161,11 +156,6 @@ class Delta:
         self._place = str(_directory(url).absolute()) if self._is_local else url.rstrip("/")
         self._storage = None if storage_options is None else dict(storage_options)
 
-    def refuse(self, table: Rows) -> Any:
-        """Give the schema of the table; raises ``NotSupportedError`` for what it cannot hold."""
-        _refuse_name(table.name)
-        return _fitting(table, _in_delta, "Delta")
-
     def _uri(self, table: Rows) -> str:
         return f"{self._place}/{table.name}"
 
@@ -218,15 +208,12 @@ class Delta:
         try:
             yield
         except Exception as error:  # noqa: BLE001  likewise
-            raise OperationalError(f"writing the Delta table {table.name!r}: {_plain(str(error))}") from None
+            plain = " ".join(_COLOUR.sub("", str(error)).split())
+            raise OperationalError(f"writing the Delta table {table.name!r}: {plain}") from None
 
 
 #: The texts that a terminal makes colours of.
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
-
-
-def _plain(text: str) -> str:
-    return " ".join(_COLOUR.sub("", text).split())
 
 
 @contextlib.contextmanager
@@ -239,12 +226,6 @@ def _failing(doing: str) -> Iterator[None]:
 
 def _there(what: str) -> ProgrammingError:
     return ProgrammingError(f"{what} is there already", hint='export to another place, or if_exists="replace"')
-
-
-def _refuse_name(table: str) -> None:
-    if "/" in table or table.startswith(".") or "\0" in table:
-        hint = "give it another: ALTER TABLE ... RENAME TO ..."
-        raise NotSupportedError(f"a file cannot have the name of the table {table!r}", hint=hint)
 
 
 # Types.
@@ -297,9 +278,12 @@ def _refuse(kind: Any, missing: _Missing) -> None:
             raise _Unfit(what, remedy)
 
 
-def _fitting(table: Rows, fit: _Fit, form: str) -> Any:
+def _fitting(table: Rows, form: str) -> Any:
     """Give a table's schema in a format; raises ``NotSupportedError`` with column, type and remedy."""
-    fields = []
+    if "/" in table.name or table.name.startswith(".") or "\0" in table.name:
+        hint = "give it another: ALTER TABLE ... RENAME TO ..."
+        raise NotSupportedError(f"a file cannot have the name of the table {table.name!r}", hint=hint)
+    fields, fit = [], _in_delta if form == "Delta" else _in_parquet
     for field in table.schema:
         try:
             fields.append(_fitted(field, fit))

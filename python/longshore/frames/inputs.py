@@ -50,35 +50,30 @@ def _refuse_index(data: object, *, index: bool) -> None:
 
 def _iterated(frames: Iterable[object], *, index: bool, options: Options) -> Iterator[object]:
     for frame in frames:
-        if isinstance(frame, Mapping) and any(_is_cell(value) for value in frame.values()):
-            raise _rows_one_by_one()
-        streams = _frame_streams(frame, index=index, options=options)
+        values = frame.values() if isinstance(frame, Mapping) else ()
+        # A value that cannot be a whole column is one of a row.
+        is_row = any(isinstance(value, str | bytes) or not isinstance(value, Iterable) for value in values)
+        streams = None if is_row else _frame_streams(frame, index=index, options=options)
+        if streams is None and _is_row(frame):
+            hint = "give list(rows): the type of a column follows from all of its values"
+            raise InterfaceError("an iterator gives frames, and this one gives single rows", hint=hint)
         if streams is None:
-            raise _rows_one_by_one() if _is_row(frame) else _unknown_kind(frame)
+            raise _unknown_kind(frame)
         yield from streams
-
-
-def _is_cell(value: object) -> bool:
-    """Whether a value cannot be a whole column."""
-    return isinstance(value, str | bytes) or not isinstance(value, Iterable)
-
-
-def _rows_one_by_one() -> InterfaceError:
-    hint = "give list(rows): the type of a column follows from all of its values"
-    return InterfaceError("an iterator gives frames, and this one gives single rows", hint=hint)
 
 
 def _frame_streams(data: Any, *, index: bool, options: Options) -> Iterable[object] | None:
     """Return one frame's streams; None for what is not a frame."""
-    if is_of(data, "pandas", "Series"):
-        data = _named_series(data).to_frame()
+    if is_of(data, "pandas", "Series") or is_of(data, "polars", "Series"):
+        if data.name is None or not str(data.name):
+            hint = 'name it: series.to_frame("x")'
+            raise InterfaceError("the Series has no name, which its column would have", hint=hint)
+        data = data.to_frame()
     if is_of(data, "pandas", "DataFrame"):
         from longshore.frames import pandas
 
         return pandas.batches(data, index=index, options=options)
     _refuse_index(data, index=index)
-    if is_of(data, "polars", "Series"):
-        data = _named_series(data).to_frame()
     if is_of(data, "polars", "DataFrame", "LazyFrame"):
         from longshore.frames import polars
 
@@ -96,14 +91,6 @@ def _frame_streams(data: Any, *, index: bool, options: Options) -> Iterable[obje
 
         return arrow.batches(data)
     return [data] if _has_arrow(data) else None
-
-
-def _named_series(series: Any) -> Any:
-    """Return a Series back; raises ``InterfaceError`` where its one column would have no name."""
-    if series.name is None or not str(series.name):
-        hint = 'name it: series.to_frame("x")'
-        raise InterfaceError("the Series has no name, which its column would have", hint=hint)
-    return series
 
 
 def _unknown_kind(data: object) -> InterfaceError:

@@ -192,7 +192,8 @@ def engine_table(frame: pd.DataFrame, name: str, projection: Projection, options
     from longshore.frames.scan import table_of
 
     labels = names(frame)
-    is_plain = _is_plain(frame) and are_distinct(labels)
+    # Converting every column costs next to nothing then, and no value of them can be refused.
+    is_plain = frame.size <= _FEW_CELLS and all(map(_is_harmless, frame.dtypes)) and are_distinct(labels)
     positions = column_positions(labels, None if is_plain else projection(), name)
     columns = [_whole_array(labels[at], _dense(frame.iloc[:, at]), options) for at in positions]
     return table_of([field for field, _ in columns], [array for _, array in columns], frame, name)
@@ -249,11 +250,6 @@ def _whole_array(name: str, values: "pd.Series[Any]", options: Options) -> tuple
         return pa.field(name, views.type), views
     column = _arrow_column(name, values, options)
     return column.field, column.whole()
-
-
-def _is_plain(frame: pd.DataFrame) -> bool:
-    """Whether converting every column costs next to nothing, and no value of them can be refused."""
-    return frame.size <= _FEW_CELLS and all(map(_is_harmless, frame.dtypes))
 
 
 def _is_harmless(kind: Any) -> bool:

@@ -73,11 +73,6 @@ class Column:
         self.width = 0
         self.c_type, self.dtype, self.field, self._make = self._plan()
 
-    @property
-    def row_size(self) -> int:
-        """The bytes of a row in its buffers."""
-        return int(self.dtype.itemsize) + 8
-
     def _plan(self) -> tuple[int, np.dtype[Any], pa.Field, Make]:
         kind = WVARCHAR if self.description.native in self.driver.texts else self.description.sql_type
         if kind in INTEGERS or kind in _FLOATS:
@@ -160,12 +155,8 @@ class Column:
             message, hint=hint, column=self.description.name, row=self.before + row, native_type=self.description.native
         )
 
-    def check_size(self, row: int) -> None:
-        """Raise for a binary that the buffer is too short for."""
-        if self.c_type == C_BINARY and self.lengths[row] > self.width:
-            self._refuse_size(row)
-
-    def _refuse_size(self, row: int) -> NoReturn:
+    def refuse_size(self, row: int) -> NoReturn:
+        """Raise for a value that the buffer is too short for."""
         most = self.driver.max_text_size or self.width
         self.refuse(row, f"the value is longer than max_text_size={most}", _LIMIT)
 
@@ -260,7 +251,7 @@ class Column:
         if self.driver.has_long_values:
             value = self.statement.long_value(row, self.number, self.c_type, None if most is None else most * unit)
         if value is None:
-            self._refuse_size(row)
+            self.refuse_size(row)
         return value
 
 
@@ -273,7 +264,8 @@ class Rows:
         self.native = [column.description.native for column in self.columns]
         self.schema = pa.schema([column.field for column in self.columns])
         self._statement = statement
-        size = sum(column.row_size for column in self.columns)
+        # Of a row, with the length of each value.
+        size = sum(column.dtype.itemsize + 8 for column in self.columns)
         self._size = max(1, min(rows, _BLOCK, BUDGET // max(1, size)))
 
     def _bind(self) -> tuple[Any, Any]:
@@ -290,7 +282,8 @@ class Rows:
         """Raise for a row that the driver could not fetch: FreeTDS has no word about a binary that does not fit."""
         for column in self.columns:
             column.before = before
-            column.check_size(row)
+            if column.c_type == C_BINARY and column.lengths[row] > column.width:
+                column.refuse_size(row)
         self._statement.check(-1)
         raise AssertionError
 

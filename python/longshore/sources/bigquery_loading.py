@@ -152,15 +152,12 @@ class TableLoader:
             if not self._count:
                 self._run(self._without_rows())
             elif self._is_direct:
-                self._load(_reference(self._path), [_shape(each.field) for each in self._columns], self._disposition)
+                fields = [_shape(each.field) for each in self._columns]
+                self._load(_reference(self._path), fields, _DISPOSITIONS[self._mode])
             else:
                 self._stage()
                 self._run(self._statement())
         self._end()
-
-    @property
-    def _disposition(self) -> str:
-        return _DISPOSITIONS[self._mode]
 
     def _load(self, table: Any, fields: list[Any], disposition: str) -> None:
         self._check_stopped()

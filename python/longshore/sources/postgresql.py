@@ -145,7 +145,8 @@ class ClientSession(DriverSession):
                 self._begin()
                 self.begins = self.owner is not None
                 self.transaction = "none" if self.begins else "open"
-            self._guard()
+            self._send(f"SAVEPOINT {_GUARD}")
+            self.is_guarded = True
             columns, oids = self._describe(query)
         return (_description(columns) if columns else None), oids
 
@@ -201,10 +202,6 @@ class ClientSession(DriverSession):
                     self._send(f"CLOSE {self.name}")
         finally:
             self._forget()
-
-    def _guard(self) -> None:
-        self._send(f"SAVEPOINT {_GUARD}")
-        self.is_guarded = True
 
     def _unguard(self) -> None:
         """Undo what came after the savepoint."""

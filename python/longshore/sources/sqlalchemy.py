@@ -109,7 +109,8 @@ def _through_transaction(connection: Connection) -> Resolved:
     """Have SQLAlchemy begin the transaction, and leave it open: the caller ends it."""
     driver: Any = connection.connection.driver_connection
     _not_in_autocommit(connection, driver)
-    if not connection.in_transaction() or _is_idle(driver):
+    # The driver of PostgreSQL tells where it has not begun what SQLAlchemy has told of.
+    if not connection.in_transaction() or getattr(getattr(driver, "info", None), "transaction_status", None) == 0:
         ConnectionOwner(connection).begin()
     if getattr(driver, "isolation_level", "") is None and not getattr(driver, "in_transaction", True):
         _refuse(_ALONE, _BEGUN)
@@ -129,7 +130,9 @@ def _through_pool(engine: Engine) -> Resolved:
         connection = engine.connect()
     owner, driver = ConnectionOwner(connection), connection.connection.driver_connection
     try:
-        if (name == "sqlite" and getattr(driver, "in_transaction", False)) or _has_begun(driver):
+        # pymysql's server tells of one.
+        has_begun = getattr(driver, "server_status", 0) & _IN_TRANSACTION
+        if (name == "sqlite" and getattr(driver, "in_transaction", False)) or has_begun:
             _refuse("a transaction is open on the connection that the engine lends")
         if name != "sqlite":
             _not_in_autocommit(connection, driver)
@@ -164,16 +167,6 @@ def _not_in_autocommit(connection: Connection, driver: Any) -> None:
 def _level(connection: Connection) -> object:
     told = connection.get_execution_options().get("isolation_level")
     return told or getattr(connection.dialect, "_on_connect_isolation_level", None)
-
-
-def _has_begun(driver: Any) -> bool:
-    """Whether the server of pymysql's has told of a transaction."""
-    return bool(getattr(driver, "server_status", 0) & _IN_TRANSACTION)
-
-
-def _is_idle(driver: Any) -> bool:
-    """Whether the driver of PostgreSQL has not begun what SQLAlchemy has told of."""
-    return getattr(getattr(driver, "info", None), "transaction_status", None) == 0
 
 
 class ConnectionOwner:

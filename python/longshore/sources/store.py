@@ -297,10 +297,11 @@ class Session(duckdb.Session):
 
     def answer(self, query: str, params: Any, tables: Mapping[str, Any]) -> Answer:
         """Run a statement over the store and these frames; one that fails leaves a joined transaction as it was."""
+        if _SAVEPOINT.fullmatch(query):
+            raise NotSupportedError("a savepoint is set over a connection", hint=_BLOCK)
         mark = None if self._open is None else self._open.mark()
         try:
             self._register_frames(tables)
-            _refuse_savepoint(query)
             if (whole := self._whole_table(query, params)) is not None:
                 return Answer(relation=whole)
             prepared = self._checked(query, params)
@@ -511,11 +512,6 @@ def _refuse_unseen(text: str, kind: str) -> None:
     is_run = kind in {"PRAGMA", "CALL"} or (kind == "EXPLAIN" and "analyze" in words[:4])
     if (is_run and not CHANGING.isdisjoint(words)) or words[:2] == ["copy", "from"]:
         raise NotSupportedError("a store does not run this statement", hint=_STATEMENTS)
-
-
-def _refuse_savepoint(query: str) -> None:
-    if _SAVEPOINT.fullmatch(query):
-        raise NotSupportedError("a savepoint is set over a connection", hint=_BLOCK)
 
 
 def _refuse_schema(names: tuple[str, ...]) -> None:

@@ -283,7 +283,9 @@ class Connection:
                 packed = base64.b64decode(segment["data"])
             else:
                 packed = self._fetched(segment["uri"], segment.get("headers") or {})
-                self._acknowledge(segment["ackUri"])
+                # A segment that is not given free is so later.
+                with contextlib.suppress(TrinoError):
+                    self.request("GET", segment["ackUri"])
             told = segment["metadata"]
             yield packed if codec is None else _unpacked(packed, told.get("uncompressedSize"), codec), told
 
@@ -302,11 +304,6 @@ class Connection:
         if response.status != http.client.OK:
             raise TrinoError(f"a segment of the result cannot be read: HTTP status {response.status}")
         return body
-
-    def _acknowledge(self, uri: str) -> None:
-        # A segment that is not given free is so later.
-        with contextlib.suppress(TrinoError):
-            self.request("GET", uri)
 
     def leave(self) -> None:
         """End a statement whose rows are not all read."""

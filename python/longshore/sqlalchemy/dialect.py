@@ -66,19 +66,18 @@ class Context:
     options: Mapping[str, Any] = {}
 
     def create_server_side_cursor(self) -> Any:
-        return self._dbapi_connection.cursor(options=self._reading())
+        given = self.execution_options.get("longshore_options") or {}
+        if isinstance(given, longshore.Options):
+            given = dataclasses.replace(given, **self.options)
+        elif isinstance(given, Mapping):
+            given = {**self.options, **given} or None
+        return self._dbapi_connection.cursor(options=given)
 
     def create_default_cursor(self) -> Any:
         # What its functions write is done although the rows may never be fetched.
         cursor = self.create_server_side_cursor()
         cursor.streams = False
         return cursor
-
-    def _reading(self) -> Any:
-        given = self.execution_options.get("longshore_options") or {}
-        if isinstance(given, longshore.Options):
-            return dataclasses.replace(given, **self.options)
-        return {**self.options, **given} or None if isinstance(given, Mapping) else given
 
 
 class Dialect:

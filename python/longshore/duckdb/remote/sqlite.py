@@ -1,7 +1,7 @@
 """SQLite: its catalogue and types."""
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from longshore.duckdb.remote.dialect import Ask, Dialect, rows_of
 from longshore.duckdb.remote.types import Column, Kind, Table, Trust, Type
@@ -28,6 +28,8 @@ _STRICT = {
     "BLOB": Type(Kind.OTHER, "BLOB", nulls=True),
 }
 _OTHER = Type(Kind.OTHER)
+#: Texts are compared by bytes, as the engine does.
+_FORMS = {"TEXT": "{} COLLATE BINARY"}
 
 
 class SQLite(Dialect):
@@ -47,24 +49,14 @@ class SQLite(Dialect):
         is_typed = bool(strict) and kind == "table"
         # Before the columns: a change in between then shows.
         ((version,),) = rows_of(ask(f"PRAGMA {self.name(schema)}.schema_version", []))
-        columns = [
-            Column(name, self.name(name), _type(declared, encoding, is_typed=is_typed, lossy=lossy), _form(declared))
-            for name, declared, encoding in rows_of(ask(_COLUMNS, [table, schema]))
-        ]
+        columns = []
+        for name, declared, encoding in rows_of(ask(_COLUMNS, [table, schema])):
+            of = _STRICT.get(declared, _OTHER) if is_typed else _OTHER
+            # Bytes of UTF-16 have another order.
+            if of.kind in lossy or (of.kind is Kind.TEXT and encoding != "UTF-8"):
+                of = _OTHER
+            columns.append(Column(name, self.name(name), of, _FORMS.get(declared, "{}")))
         return Table(f"{self.name(schema)}.{self.name(table)}", columns, is_typed=is_typed, version=version)
 
     def _text(self, value: str) -> str:
         return quoted(value, "'")
-
-
-def _form(declared: str) -> str:
-    """Compare texts by bytes, as the engine does."""
-    return "{} COLLATE BINARY" if declared == "TEXT" else "{}"
-
-
-def _type(declared: str, encoding: str, *, is_typed: bool, lossy: frozenset[Any]) -> Type:
-    of = _STRICT.get(declared, _OTHER) if is_typed else _OTHER
-    # Bytes of UTF-16 have another order.
-    if of.kind in lossy or (of.kind is Kind.TEXT and encoding != "UTF-8"):
-        return _OTHER
-    return of

@@ -284,11 +284,6 @@ def _add_columns(tree: exp.Expression, references: Sequence[Reference]) -> None:
             break
 
 
-def is_table_statement(words: Sequence[Token]) -> bool:
-    """Whether it is ``TABLE t``, a whole SELECT, whose table cannot have an alias."""
-    return bool(words) and words[0].token_type is TokenType.TABLE
-
-
 def listed_source(words: Sequence[Token], sources: Collection[str]) -> str | None:
     """Give the source whose tables ``SHOW TABLES FROM`` or ``SHOW ALL TABLES`` would list, if there is one."""
     texts = [word.text.lower() for word in words]
@@ -403,8 +398,8 @@ class ParsedQuery:
         """Parse; raises where a table of the sources would be written."""
         self.words: Tokens = tokenize(query)
         trees = parse(query, self.words)
-        if trees is not None and is_table_statement(self.words):
-            # Some versions of the parser do not know it, without an error.
+        if self.words and self.words[0].token_type is TokenType.TABLE:
+            # ``TABLE t`` is a whole SELECT: some versions of the parser do not know it, without an error.
             trees = None
         self.trees: Sequence[exp.Expression] | None = trees
         names = {name for name, _ in sources}
