@@ -29,7 +29,7 @@ SMALL = 10
 #: The number of limits, and the last of them in MiB above what the process has taken: enough.
 LIMITS = 200 if IS_LONG else 5
 ENOUGH = 600 if IS_LONG else 350
-HUGE = (900 if IS_LONG else 48) * 1_000_000
+HUGE = (900 if IS_LONG else 24) * 1_000_000
 
 ANY = "SELECT * FROM memory_rows"
 POSTGRESQL = """

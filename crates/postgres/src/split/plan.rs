@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use longshore_core::memory::check_available;
 use longshore_core::{Params, Query, Result, Value};
 use longshore_source::NotSplit;
 use longshore_source::sql::{Kind, Token, positional};
@@ -14,6 +15,9 @@ use crate::encode;
 use crate::session::PostgresSession;
 
 pub(super) const EXPLAIN: &str = "EXPLAIN (VERBOSE, FORMAT JSON) ";
+
+/// How often a plan's texts are in memory at most, while it is read and looked at.
+const COPIES: usize = 8;
 
 /// Properties that name things; all others may hold expressions.
 const NAMES: &[&str] = &[
@@ -72,8 +76,10 @@ impl Relation {
 }
 
 impl Plan {
-    /// Reads the server's answer; `None` where it is none.
+    /// Reads the server's answer; `None` where it is none, or where there is no memory for its texts: constants in it may
+    /// be as long as a value.
     pub(super) fn parse(answer: &str) -> Option<Self> {
+        check_available(answer.len().saturating_mul(COPIES)).ok()?;
         let document: Json = serde_json::from_str(answer).ok()?;
         let plan = document.get(0)?.get("Plan")?;
         let number = |key: &str| plan.get(key).and_then(Json::as_f64);
