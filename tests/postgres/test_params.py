@@ -173,16 +173,16 @@ def test_values(value: Any, type_: str, expected: str | None, named: bool, url: 
     "case", [pytest.param(case, id=case.type) for case in CASES if not case.query and not case.needs]
 )
 def test_every_type_takes_its_own_text_and_null(case: Any, url: str) -> None:
-    for cell in [*case.cells, "NULL"]:
-        before = postgresql.setup(case, [cell])
-        (given,) = longshore.read_sql(
-            "SELECT value::text AS t FROM cells", url, return_type="arrow", pre_execution_query=before
-        )["t"].to_pylist()
-        if given is not None and len(given) > 1000:
-            continue
-        query = f"SELECT (:v::{case.type})::text AS t"
-        got = longshore.read_sql(query, url, return_type="arrow", pre_execution_query=before, params={"v": given})
-        assert got["t"].to_pylist() == [given]
+    with longshore.connect(url) as session:
+        for statement in postgresql.setup(case, [*case.cells, "NULL"]):
+            session.execute(statement)
+        table: Any = longshore.read_sql("SELECT value::text AS t FROM cells", session, return_type="arrow")
+        for given in table["t"].to_pylist():
+            if given is not None and len(given) > 1000:
+                continue
+            query = f"SELECT (:v::{case.type})::text AS t"
+            got: Any = longshore.read_sql(query, session, return_type="arrow", params={"v": given})
+            assert got["t"].to_pylist() == [given]
 
 
 @pytest.mark.parametrize(
