@@ -61,14 +61,15 @@ def test_timestamps_at_midnight_become_dates(database: Database, table: str, uni
     assert found == days
 
 
-@pytest.mark.parametrize("second", ["1969-12-31 23:59:59", "2024-02-29 00:00:01", "2024-02-29 12:00"])
-def test_a_timestamp_with_a_time_of_day_is_not_a_date(database: Database, table: str, second: str) -> None:
-    values = pd.Series(["2024-02-29", second]).astype("datetime64[ns]")
+def test_a_timestamp_with_a_time_of_day_is_not_a_date(database: Database, table: str) -> None:
     native = database.quirks.types["date"].native
-    with pytest.raises(longshore.DataError, match="time of day") as caught:
-        written(database, table, values, native)
-    assert (caught.value.column, caught.value.row) == ("a", 1)
-    assert native.lower() in str(caught.value.native_type).lower()
+    for second in ("1969-12-31 23:59:59", "2024-02-29 00:00:01", "2024-02-29 12:00"):
+        database.execute(f"DROP TABLE IF EXISTS {table}")
+        values = pd.Series(["2024-02-29", second]).astype("datetime64[ns]")
+        with pytest.raises(longshore.DataError, match="time of day") as caught:
+            written(database, table, values, native)
+        assert (caught.value.column, caught.value.row) == ("a", 1)
+        assert native.lower() in str(caught.value.native_type).lower()
 
 
 def test_texts_of_pandas_keep_their_letters_and_chunks(database: Database, table: str) -> None:
