@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, FieldRef, Fields};
-use longshore_core::{DEFERRED, Error, Place, Protocol, ReadOptions, Result, has_deferred, native_field};
+use longshore_core::{DEFERRED, Error, Protocol, ReadOptions, Result, has_deferred, native_field};
 use longshore_values::ReadColumn;
 
 use crate::catalogue::Catalogue;
@@ -89,9 +89,7 @@ pub(crate) fn requested_type(
     requested: &DataType,
     options: &ReadOptions,
 ) -> Result<DataType> {
-    part(native, requested, options).map_err(|error| {
-        error.at(Place { column: Some(name.to_owned()), row: None, native_type: Some(native.label()) })
-    })
+    part(native, requested, options).map_err(|error| error.at(native.place(name)))
 }
 
 /// The same for a part of a column; an error says nothing of its place.

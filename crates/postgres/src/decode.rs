@@ -2,7 +2,7 @@
 
 mod binary;
 mod deferred;
-mod nested;
+pub(crate) mod nested;
 mod numeric;
 mod text;
 
@@ -14,14 +14,13 @@ use arrow_array::{ArrayRef, DictionaryArray, Int32Array, StringArray};
 use arrow_buffer::ScalarBuffer;
 use arrow_schema::DataType;
 use longshore_core::memory::try_reserve;
-use longshore_core::{Error, Kind, Place, ReadOptions, Result};
+use longshore_core::{Error, ReadOptions, Result};
 use longshore_values::policies::ValuePolicies;
 use longshore_values::{CellFault, Cells, Decoder, Losses, Validity};
 
 use crate::types::{Format, Type};
 
 pub(crate) use deferred::{Part, finalise};
-pub(crate) use nested::{Parts, SplitRecord};
 
 /// The error of a type of `schema=` that has no decoder here.
 pub(crate) fn unreadable(requested: &DataType) -> Error {
@@ -40,10 +39,8 @@ pub(crate) fn decoder(
     let (policies, losses) = (ValuePolicies::from(options), Losses::of(name, options));
     match format {
         Format::Binary => Ok(binary::decoder(native, data_type, policies, &losses)),
-        Format::Text => text::decoder(native, data_type, policies, &losses).ok_or_else(|| {
-            let place = Place { column: Some(name.to_owned()), row: None, native_type: Some(native.label()) };
-            unreadable(data_type).at(place)
-        }),
+        Format::Text => text::decoder(native, data_type, policies, &losses)
+            .ok_or_else(|| unreadable(data_type).at(native.place(name))),
     }
 }
 
@@ -91,10 +88,9 @@ impl Decoder for Labels {
 }
 
 fn unknown(row: usize, label: &[u8]) -> CellFault {
-    CellFault {
+    CellFault::with_hint(
         row,
-        what: format!("the label {:?} is not in the catalogue", String::from_utf8_lossy(label)).into(),
-        hint: Some("the enum was altered while the query ran: run it again".into()),
-        kind: Kind::Data,
-    }
+        format!("the label {:?} is not in the catalogue", String::from_utf8_lossy(label)),
+        "the enum was altered while the query ran: run it again",
+    )
 }

@@ -258,7 +258,8 @@ fn row(items: &[Value], fields: Option<&[Attribute]>) -> Result<String> {
     Ok(literal)
 }
 
-fn quote(literal: &mut String, text: &str, quote: &str, backslash: &str) {
+/// Appends `text` in quotes, with these in place of its own and of its backslashes.
+pub(crate) fn quote(literal: &mut String, text: &str, quote: &str, backslash: &str) {
     literal.push('"');
     for c in text.chars() {
         match c {

@@ -8,12 +8,13 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, MapArray, StructArray};
-use arrow_buffer::{OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, Field, Fields};
 use longshore_source::fit;
-use longshore_values::{CellFault, Cells, Decoder, Item, Items, Misfit, Validity, fault, text};
+use longshore_values::{CellBuffer, CellFault, Cells, Decoder, Item, Items, Misfit, Validity, text};
 
-use crate::decode::Parts;
+use crate::decode::nested::binary::{value, word};
+use crate::decode::nested::{self, Ends, at_owner};
+use crate::encode;
 use crate::types::Format;
 
 /// The Arrow type of all of them.
@@ -38,7 +39,7 @@ pub(crate) fn decoder(format: Format) -> Box<dyn Decoder> {
         values: text(),
         parts: Pairs::default(),
         owners: Vec::new(),
-        ends: vec![0],
+        ends: Ends::default(),
         validity: Validity::default(),
     })
 }
@@ -46,8 +47,8 @@ pub(crate) fn decoder(format: Format) -> Box<dyn Decoder> {
 /// The keys and values of a chunk of cells.
 #[derive(Default)]
 struct Pairs {
-    keys: Parts,
-    values: Parts,
+    keys: CellBuffer,
+    values: CellBuffer,
 }
 
 struct Maps {
@@ -57,22 +58,19 @@ struct Maps {
     parts: Pairs,
     /// The row of the chunk that each pair belongs to, for a fault's place.
     owners: Vec<usize>,
-    /// Where each map ends.
-    ends: Vec<i32>,
+    ends: Ends,
     validity: Validity,
 }
 
 impl Maps {
     fn push(&mut self, row: usize, cell: Option<&[u8]>) -> Result<(), Misfit> {
-        let before = self.parts.keys.spans.len();
+        let before = self.parts.keys.len();
         if let Some(cell) = cell {
             (self.split)(cell, &mut self.parts)?;
         }
-        let count = self.parts.keys.spans.len() - before;
+        let count = self.parts.keys.len() - before;
         self.owners.resize(before + count, row);
-        let last = self.ends.last().copied().unwrap_or_default();
-        let end = i32::try_from(count).ok().and_then(|count| last.checked_add(count));
-        self.ends.push(end.ok_or_else(|| Misfit::fault("a batch of hstore holds over 2^31 pairs"))?);
+        self.ends.push(count)?;
         self.validity.push(cell.is_some());
         Ok(())
     }
@@ -83,63 +81,37 @@ impl Decoder for Maps {
         self.parts.keys.clear();
         self.parts.values.clear();
         self.owners.clear();
-        for (row, cell) in cells.iter().enumerate() {
-            if let Some(fault) = self.push(row, cell).err().and_then(|misfit| fault(row, misfit)) {
-                return Err(fault);
-            }
-        }
-        let owners = &self.owners;
-        let at_owner =
-            |fault: CellFault| CellFault { row: owners.get(fault.row).copied().unwrap_or_default(), ..fault };
-        self.keys.decode(self.parts.keys.cells()).map_err(at_owner)?;
-        self.values.decode(self.parts.values.cells()).map_err(at_owner)
+        cells.try_for_each(|row, cell| self.push(row, cell))?;
+        self.keys.decode(self.parts.keys.cells()).map_err(at_owner(&self.owners))?;
+        self.values.decode(self.parts.values.cells()).map_err(at_owner(&self.owners))
     }
 
     fn finish(&mut self) -> ArrayRef {
-        let ends = OffsetBuffer::new(ScalarBuffer::from(std::mem::replace(&mut self.ends, vec![0])));
         let entries = StructArray::new(entry_fields(), vec![self.keys.finish(), self.values.finish()], None);
         let DataType::Map(field, sorted) = map_type() else { return Arc::new(entries) };
         // `new` panics on what cannot be here: a key that is NULL, which `split` refuses, and maps that do not end where
         // the pairs do.
-        Arc::new(MapArray::new(field, ends, entries, self.validity.finish(), sorted))
+        Arc::new(MapArray::new(field, self.ends.finish(), entries, self.validity.finish(), sorted))
     }
 
     fn size(&self) -> usize {
-        self.keys.size() + self.values.size() + size_of_val(self.ends.as_slice())
+        self.keys.size() + self.values.size() + self.ends.size()
     }
 }
 
 #[cold]
 fn damaged() -> Misfit {
-    Misfit::fault("the server sent a damaged hstore")
+    nested::damaged("hstore")
 }
 
 fn split_binary(cell: &[u8], into: &mut Pairs) -> Result<(), Misfit> {
     let mut rest = cell;
-    for _ in 0..word(&mut rest)? {
-        let Some(key) = part(&mut rest)? else { return Err(damaged()) };
+    for _ in 0..word(&mut rest).ok_or_else(damaged)? {
+        let Some(key) = value(&mut rest, "hstore")? else { return Err(damaged()) };
         into.keys.push(Some(key))?;
-        into.values.push(part(&mut rest)?)?;
+        into.values.push(value(&mut rest, "hstore")?)?;
     }
     if rest.is_empty() { Ok(()) } else { Err(damaged()) }
-}
-
-fn word(rest: &mut &[u8]) -> Result<i32, Misfit> {
-    let (word, after) = rest.split_first_chunk::<4>().ok_or_else(damaged)?;
-    *rest = after;
-    Ok(i32::from_be_bytes(*word))
-}
-
-/// A key or a value behind its length; `None` for NULL.
-fn part<'a>(rest: &mut &'a [u8]) -> Result<Option<&'a [u8]>, Misfit> {
-    let length = word(rest)?;
-    if length == -1 {
-        return Ok(None);
-    }
-    let length = usize::try_from(length).map_err(|_| damaged())?;
-    let (bytes, after) = rest.split_at_checked(length).ok_or_else(damaged)?;
-    *rest = after;
-    Ok(Some(bytes))
 }
 
 /// `"a"=>"1", "b"=>NULL`, with backslashes before quotes and backslashes.
@@ -207,16 +179,7 @@ pub(crate) fn put(item: &Item<'_>, out: &mut Vec<u8>) -> Result<(), Misfit> {
 /// The text of a map.
 pub(crate) fn literal(item: &Item<'_>) -> Result<String, Misfit> {
     let mut literal = String::new();
-    let quote = |literal: &mut String, text: &str| {
-        literal.push('"');
-        for c in text.chars() {
-            if matches!(c, '"' | '\\') {
-                literal.push('\\');
-            }
-            literal.push(c);
-        }
-        literal.push('"');
-    };
+    let quote = |literal: &mut String, text: &str| encode::quote(literal, text, "\\\"", "\\\\");
     pairs(item, &mut |key, value| {
         if !literal.is_empty() {
             literal.push(',');

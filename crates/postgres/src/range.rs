@@ -3,9 +3,9 @@
 use arrow_array::StructArray;
 use arrow_schema::{DataType, Fields};
 use longshore_core::{Error, Result};
-use longshore_values::{Item, Items, Misfit};
+use longshore_values::{CellBuffer, Item, Items, Misfit};
 
-use crate::decode::{Parts, SplitRecord};
+use crate::decode::nested::{self, text::field};
 
 /// The names of the struct's fields. A bound that is NULL is one that the range has not.
 pub(crate) const FIELDS: [&str; 5] = ["lower", "upper", "lower_inc", "upper_inc", "empty"];
@@ -27,61 +27,32 @@ fn is_named(fields: &Fields) -> bool {
 }
 
 /// `[1,3)`, with quotes around what needs them; `empty`; nothing where there is no bound.
-pub(crate) struct TextRange;
-
-impl SplitRecord for TextRange {
-    fn split(&self, cell: &[u8], into: &mut [Parts]) -> std::result::Result<(), Misfit> {
-        let [lower, upper, lower_inc, upper_inc, empty] = into else { return Err(damaged()) };
-        let flag = |set: bool| Some(if set { &b"t"[..] } else { b"f" });
-        if cell == b"empty" {
-            lower.push(None)?;
-            upper.push(None)?;
-            lower_inc.push(flag(false))?;
-            upper_inc.push(flag(false))?;
-            return empty.push(flag(true));
-        }
-        let [first @ (b'[' | b'('), rest @ .., last @ (b']' | b')')] = cell else { return Err(damaged()) };
-        let mut scratch = Vec::new();
-        let (is_there, rest) = bound(rest, &mut scratch)?;
-        lower.push(is_there.then_some(&scratch))?;
-        let rest = rest.strip_prefix(b",").ok_or_else(damaged)?;
-        let (is_there, rest) = bound(rest, &mut scratch)?;
-        upper.push(is_there.then_some(&scratch))?;
-        lower_inc.push(flag(*first == b'['))?;
-        upper_inc.push(flag(*last == b']'))?;
-        empty.push(flag(false))?;
-        if rest.is_empty() { Ok(()) } else { Err(damaged()) }
+pub(crate) fn split_text(cell: &[u8], into: &mut [CellBuffer]) -> std::result::Result<(), Misfit> {
+    let [lower, upper, lower_inc, upper_inc, empty] = into else { return Err(damaged()) };
+    let flag = |set: bool| Some(if set { &b"t"[..] } else { b"f" });
+    if cell == b"empty" {
+        lower.push_null();
+        upper.push_null();
+        lower_inc.push(flag(false))?;
+        upper_inc.push(flag(false))?;
+        return empty.push(flag(true));
     }
-}
-
-/// Unescapes one bound into `scratch`; tells whether it is there, and what follows it.
-fn bound<'a>(text: &'a [u8], scratch: &mut Vec<u8>) -> std::result::Result<(bool, &'a [u8]), Misfit> {
-    scratch.clear();
-    let (mut rest, mut is_quoted, mut is_there) = (text, false, false);
-    loop {
-        match rest {
-            [] | [b',', ..] if !is_quoted => return Ok((is_there, rest)),
-            [b'"', b'"', after @ ..] if is_quoted => {
-                scratch.push(b'"');
-                rest = after;
-            }
-            [b'"', after @ ..] => {
-                (is_quoted, is_there) = (!is_quoted, true);
-                rest = after;
-            }
-            [b'\\', byte, after @ ..] | [byte, after @ ..] => {
-                scratch.push(*byte);
-                is_there = true;
-                rest = after;
-            }
-            [] => return Err(damaged()),
-        }
-    }
+    let [first @ (b'[' | b'('), rest @ .., last @ (b']' | b')')] = cell else { return Err(damaged()) };
+    let mut scratch = Vec::new();
+    let (is_there, rest) = field(rest, &mut scratch).ok_or_else(damaged)?;
+    lower.push(is_there.then_some(&scratch))?;
+    let rest = rest.strip_prefix(b",").ok_or_else(damaged)?;
+    let (is_there, rest) = field(rest, &mut scratch).ok_or_else(damaged)?;
+    upper.push(is_there.then_some(&scratch))?;
+    lower_inc.push(flag(*first == b'['))?;
+    upper_inc.push(flag(*last == b']'))?;
+    empty.push(flag(false))?;
+    if rest.is_empty() { Ok(()) } else { Err(damaged()) }
 }
 
 #[cold]
 fn damaged() -> Misfit {
-    Misfit::fault("the server sent a damaged range")
+    nested::damaged("range")
 }
 
 /// The text of a struct as a range; `bound` gives the text of a bound, `None` where it is NULL.
@@ -135,9 +106,9 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> std::result::Result<Vec<Option<String>>, Misfit> {
-        let mut parts: [Parts; 5] = Default::default();
-        TextRange.split(text.as_bytes(), &mut parts)?;
-        let first = |parts: &Parts| {
+        let mut parts: [CellBuffer; 5] = Default::default();
+        split_text(text.as_bytes(), &mut parts)?;
+        let first = |parts: &CellBuffer| {
             parts.cells().iter().next().flatten().map(|cell| String::from_utf8_lossy(cell).into_owned())
         };
         Ok(parts.iter().map(first).collect())

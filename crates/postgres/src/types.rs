@@ -349,10 +349,12 @@ impl Type {
 
     /// The Arrow field of a column or field of this type.
     pub(crate) fn field(&self, name: &str, nullable: bool, options: &ReadOptions) -> Result<Field> {
-        self.part(name, nullable, options).map_err(|error| {
-            let place = Place { column: Some(name.to_owned()), row: None, native_type: Some(self.label()) };
-            error.at(place)
-        })
+        self.part(name, nullable, options).map_err(|error| error.at(self.place(name)))
+    }
+
+    /// The place of the column `name`, which is of this type.
+    pub(crate) fn place(&self, name: &str) -> Place {
+        Place { column: Some(name.to_owned()), row: None, native_type: Some(self.label()) }
     }
 
     /// The field of a column or of a part of one; an error says nothing of its place.

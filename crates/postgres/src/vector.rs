@@ -7,14 +7,15 @@ use std::sync::Arc;
 
 use arrow_array::types::{ArrowPrimitiveType, Float16Type, Float32Type, Float64Type};
 use arrow_array::{Array, ArrayRef, FixedSizeListArray, ListArray, PrimitiveArray};
-use arrow_buffer::{OffsetBuffer, ScalarBuffer};
+use arrow_buffer::ScalarBuffer;
 use arrow_schema::{DataType, Field, FieldRef};
 use half::f16;
 use longshore_core::memory::try_reserve;
 use longshore_source::fit;
 use longshore_values::text::{not, utf8};
-use longshore_values::{CellFault, Cells, Decoder, Item, Items, Misfit, Validity, fault};
+use longshore_values::{CellFault, Cells, Decoder, Item, Items, Misfit, Validity};
 
+use crate::decode::nested::Ends;
 use crate::types::{Class, Format, Type};
 
 /// The decoder of vectors into the lists of `arrow`; `None` where its numbers might not hold them.
@@ -51,8 +52,7 @@ struct Vectors<T: ArrowPrimitiveType> {
     append: Append,
     number: fn(f32) -> T::Native,
     values: Vec<T::Native>,
-    /// Where each list ends.
-    ends: Vec<i32>,
+    ends: Ends,
     validity: Validity,
 }
 
@@ -70,7 +70,7 @@ impl<T: ArrowPrimitiveType> Vectors<T> {
             append,
             number,
             values: Vec::new(),
-            ends: vec![0],
+            ends: Ends::default(),
             validity: Validity::default(),
         })
     }
@@ -89,8 +89,7 @@ impl<T: ArrowPrimitiveType> Vectors<T> {
                 "ask for lists of any length: schema={\"<column>\": \"list<float>\"}",
             ));
         }
-        let end = i32::try_from(self.values.len());
-        self.ends.push(end.map_err(|_| Misfit::fault("a batch of vectors holds over 2^31 numbers"))?);
+        self.ends.push(length)?;
         self.validity.push(cell.is_some());
         Ok(())
     }
@@ -101,31 +100,23 @@ impl<T: ArrowPrimitiveType> Decoder for Vectors<T> {
         // Two bytes are the least that a number takes.
         let numbers = self.size.map_or(cells.total_length() / 2, |size| size.saturating_mul(cells.len()));
         try_reserve(&mut self.values, numbers)?;
-        try_reserve(&mut self.ends, cells.len())?;
-        for (row, cell) in cells.iter().enumerate() {
-            if let Some(fault) = self.push(cell).err().and_then(|misfit| fault(row, misfit)) {
-                return Err(fault);
-            }
-        }
-        Ok(())
+        cells.try_for_each(|_, cell| self.push(cell))
     }
 
     fn finish(&mut self) -> ArrayRef {
         let values = PrimitiveArray::<T>::new(ScalarBuffer::from(std::mem::take(&mut self.values)), None);
-        let (ends, nulls) = (std::mem::replace(&mut self.ends, vec![0]), self.validity.finish());
+        let (ends, nulls) = (self.ends.finish(), self.validity.finish());
         let (item, values) = (self.item.clone(), Arc::new(values));
         // `new` panics on what cannot be here: numbers of another type than the item's, by which they were chosen, and
         // lists that do not end where the numbers do.
         match self.size.and_then(|size| i32::try_from(size).ok()) {
             Some(size) => Arc::new(FixedSizeListArray::new(item, size, values, nulls)),
-            None => {
-                Arc::new(ListArray::new(item, OffsetBuffer::new(ScalarBuffer::from(ends)), values, nulls))
-            }
+            None => Arc::new(ListArray::new(item, ends, values, nulls)),
         }
     }
 
     fn size(&self) -> usize {
-        size_of_val(self.values.as_slice()) + size_of_val(self.ends.as_slice())
+        size_of_val(self.values.as_slice()) + self.ends.size()
     }
 }
 

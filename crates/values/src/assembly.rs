@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::SchemaRef;
 use longshore_core::memory::Budget;
-use longshore_core::{Kind, Meter, Place, ReadOptions, Result, batch_of};
+use longshore_core::{Meter, Place, ReadOptions, Result, batch_of};
 
 use crate::{CellFault, Decoder, Spans};
 
@@ -151,12 +151,9 @@ impl fmt::Debug for Assembly {
 
 #[cold]
 fn broken_promise(row: usize) -> CellFault {
-    CellFault {
+    CellFault::with_hint(
         row,
-        what: "NULL in a column that is declared NOT NULL".into(),
-        hint: Some(
-            "the table was altered while the query ran, or its data is damaged: run the query again".into(),
-        ),
-        kind: Kind::Data,
-    }
+        "NULL in a column that is declared NOT NULL",
+        "the table was altered while the query ran, or its data is damaged: run the query again",
+    )
 }

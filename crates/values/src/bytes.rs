@@ -7,7 +7,6 @@ use arrow_array::types::{BinaryType, ByteArrayType, LargeBinaryType, LargeUtf8Ty
 use arrow_array::{ArrayRef, FixedSizeBinaryArray, GenericByteArray};
 use arrow_buffer::{ArrowNativeType, Buffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::DataType;
-use longshore_core::Kind;
 use longshore_core::memory::{OutOfMemory, try_reserve};
 use simdutf8::basic::from_utf8;
 
@@ -153,16 +152,12 @@ fn check<T: ByteArrayType>(bytes: &[u8], base: usize, offsets: &[T::Offset]) -> 
     let bad =
         |(row, (from, to)): (usize, (usize, usize))| from_utf8(&bytes[from..to]).is_err().then_some(row);
     let row = positions().zip(positions().skip(1)).enumerate().find_map(bad).unwrap_or_default();
-    Err(CellFault {
+    Err(CellFault::with_hint(
         row,
-        what: "the text is not valid UTF-8".into(),
-        hint: Some(
-            "the database has no encoding (SQL_ASCII), or its data is damaged: read the column as bytes, in PostgreSQL with \
-             convert_to(column, 'SQL_ASCII'), elsewhere with CAST(column AS BINARY) or AS BLOB"
-                .into(),
-        ),
-        kind: Kind::Data,
-    })
+        "the text is not valid UTF-8",
+        "the database has no encoding (SQL_ASCII), or its data is damaged: read the column as bytes, in PostgreSQL with \
+         convert_to(column, 'SQL_ASCII'), elsewhere with CAST(column AS BINARY) or AS BLOB",
+    ))
 }
 
 /// A column of text or bytes that `append` derives from each cell.

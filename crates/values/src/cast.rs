@@ -7,8 +7,7 @@ use longshore_core::ReadOptions;
 
 use crate::text::{Number, numbers, times, timestamps};
 use crate::{
-    Booleans, CellFault, Cells, Decoder, Fixed, Losses, Misfit, Primitive, Span, bytes, fault, large_bytes,
-    strings,
+    Booleans, CellBuffer, CellFault, Decoder, Fixed, Losses, Misfit, Primitive, bytes, large_bytes, strings,
 };
 
 /// The form of the cells that a type's decoder reads.
@@ -55,9 +54,7 @@ impl Form {
 /// A column of values as another type: each in the form of that type, and its decoder over them.
 pub struct Cast {
     decoder: Box<dyn Decoder>,
-    bytes: Vec<u8>,
-    spans: Vec<Span>,
-    any_null: bool,
+    cells: CellBuffer,
 }
 
 impl Cast {
@@ -84,43 +81,26 @@ impl Cast {
             }
             _ => numbers(wanted, Number::Exact, options.numeric_nan, losses)?,
         };
-        Some(Self { decoder, bytes: Vec::new(), spans: Vec::new(), any_null: false })
+        Some(Self { decoder, cells: CellBuffer::default() })
     }
 
     /// Adds the value that `render` appends, or NULL.
     #[inline]
     pub fn push(&mut self, render: impl FnOnce(&mut Vec<u8>) -> Result<(), Misfit>) -> Result<(), CellFault> {
-        let start = self.bytes.len();
-        match render(&mut self.bytes) {
-            Ok(()) => self.spans.push(span(start, self.bytes.len())),
-            Err(misfit) => {
-                if let Some(fault) = fault(self.spans.len(), misfit) {
-                    return Err(fault);
-                }
-                self.push_null();
-            }
-        }
-        Ok(())
+        self.cells.render(render)
     }
 
     /// Adds NULL.
     pub fn push_null(&mut self) {
-        self.any_null = true;
-        self.spans.push(Span::NULL);
+        self.cells.push_null();
     }
 
     /// The values since the last time.
     pub fn finish(&mut self) -> Result<ArrayRef, CellFault> {
-        self.decoder.decode(Cells::new(&self.bytes, &self.spans, self.any_null))?;
-        (self.bytes, self.spans, self.any_null) = (Vec::new(), Vec::new(), false);
+        self.decoder.decode(self.cells.cells())?;
+        self.cells = CellBuffer::default();
         Ok(self.decoder.finish())
     }
-}
-
-/// A batch's bytes are far below four gigabytes.
-fn span(start: usize, end: usize) -> Span {
-    let narrow = |length: usize| u32::try_from(length).unwrap_or(u32::MAX - 1);
-    Span::new(narrow(start), narrow(end - start))
 }
 
 fn flag(cell: &[u8]) -> Result<bool, Misfit> {

@@ -1,5 +1,7 @@
 //! Cells: where each value of a chunk of rows lies in the receive buffer.
 
+use crate::{CellFault, Misfit, fault};
+
 /// Where one cell's bytes lie; or that the cell is NULL.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Span {
@@ -73,6 +75,20 @@ impl<'a> Cells<'a> {
         self.spans.iter().map(move |span| (!span.is_null()).then(|| slice(bytes, *span)))
     }
 
+    /// Has `push` take the cell of each row, up to the first fault.
+    #[inline]
+    pub fn try_for_each(
+        self,
+        mut push: impl FnMut(usize, Option<&[u8]>) -> Result<(), Misfit>,
+    ) -> Result<(), CellFault> {
+        for (row, cell) in self.iter().enumerate() {
+            if let Some(fault) = push(row, cell).err().and_then(|misfit| fault(row, misfit)) {
+                return Err(fault);
+            }
+        }
+        Ok(())
+    }
+
     /// Each cell's bytes, where [`Cells::any_null`] is false.
     #[must_use]
     #[inline]
@@ -85,6 +101,84 @@ impl<'a> Cells<'a> {
 #[inline]
 fn slice(bytes: &[u8], span: Span) -> &[u8] {
     &bytes[span.start as usize..][..span.length as usize]
+}
+
+/// Cells that are written one after another.
+#[derive(Default)]
+pub struct CellBuffer {
+    bytes: Vec<u8>,
+    spans: Vec<Span>,
+    any_null: bool,
+}
+
+impl CellBuffer {
+    /// Adds a cell, `None` for NULL.
+    #[inline]
+    pub fn push(&mut self, cell: Option<&[u8]>) -> Result<(), Misfit> {
+        let Some(cell) = cell else {
+            self.push_null();
+            return Ok(());
+        };
+        self.write(|to| {
+            to.extend_from_slice(cell);
+            Ok(())
+        })
+    }
+
+    /// Adds NULL.
+    pub fn push_null(&mut self) {
+        self.any_null = true;
+        self.spans.push(Span::NULL);
+    }
+
+    /// Adds a cell of what `render` appends; NULL where the caller's options make it that.
+    #[inline]
+    pub fn render(
+        &mut self,
+        render: impl FnOnce(&mut Vec<u8>) -> Result<(), Misfit>,
+    ) -> Result<(), CellFault> {
+        let Err(misfit) = self.write(render) else { return Ok(()) };
+        if let Some(fault) = fault(self.spans.len(), misfit) {
+            return Err(fault);
+        }
+        self.push_null();
+        Ok(())
+    }
+
+    #[inline]
+    fn write(&mut self, render: impl FnOnce(&mut Vec<u8>) -> Result<(), Misfit>) -> Result<(), Misfit> {
+        let start = self.bytes.len();
+        render(&mut self.bytes)?;
+        let too_large = |_| Misfit::fault("the values of one chunk of rows hold over 4 GiB");
+        let length = u32::try_from(self.bytes.len() - start).map_err(too_large)?;
+        self.spans.push(Span::new(u32::try_from(start).map_err(too_large)?, length));
+        Ok(())
+    }
+
+    /// The number of cells.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.spans.len()
+    }
+
+    /// Whether there are no cells.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.spans.is_empty()
+    }
+
+    /// The cells.
+    #[must_use]
+    pub fn cells(&self) -> Cells<'_> {
+        Cells::new(&self.bytes, &self.spans, self.any_null)
+    }
+
+    /// Forgets the cells.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.spans.clear();
+        self.any_null = false;
+    }
 }
 
 /// Rows that a chunk holds at most.

@@ -55,6 +55,16 @@ pub struct CellFault {
 }
 
 impl CellFault {
+    /// The fault of the data in `row`, and what the caller can do.
+    #[cold]
+    pub fn with_hint(
+        row: usize,
+        what: impl Into<Cow<'static, str>>,
+        hint: impl Into<Cow<'static, str>>,
+    ) -> Self {
+        Self { row, what: what.into(), hint: Some(hint.into()), kind: Kind::Data }
+    }
+
     /// The error of the fault in `place`, the row of which only a value is at.
     #[must_use]
     pub fn into_error(self, mut place: Place) -> Error {

@@ -27,7 +27,7 @@ pub use assembly::{Assembly, ReadColumn};
 pub use bytes::{Derived, Fixed, Plain, bytes, large_bytes, large_text, strings, text};
 pub use calendar::{push_date, push_time, push_timestamp};
 pub use cast::{Cast, Form};
-pub use cell::{Cells, Span, Spans};
+pub use cell::{CellBuffer, Cells, Span, Spans};
 pub use counts::{counts, stored};
 pub use decoder::{CellFault, Decoder, Misfit};
 pub use fault::Fault;

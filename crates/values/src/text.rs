@@ -10,13 +10,13 @@ use arrow_array::types::{
     UInt32Type, UInt64Type,
 };
 use arrow_schema::{DataType, TimeUnit};
-use longshore_core::{Kind, Unrepresentable};
+use longshore_core::Unrepresentable;
 
 use crate::calendar::{push_time, timestamp_text};
 use crate::decimal::DecimalType;
 use crate::policies::out_of_range;
-use crate::primitive::{Primitive, fault};
-use crate::{CellFault, Cells, Decoder, Losses, Misfit, Span, decimal};
+use crate::primitive::Primitive;
+use crate::{CellBuffer, CellFault, Cells, Decoder, Losses, Misfit, decimal};
 
 /// The cell as text, and a fault that says what was wanted of it.
 pub fn utf8(cell: &[u8]) -> Result<&str, Misfit> {
@@ -303,39 +303,26 @@ fn whole(microseconds: i64, unit: i64, shown: fn(i64) -> String) -> Result<i64, 
 pub struct Rendered<F> {
     render: F,
     inner: Box<dyn Decoder>,
-    text: Vec<u8>,
-    spans: Vec<Span>,
+    texts: CellBuffer,
 }
 
 impl<F: Fn(&[u8], &mut Vec<u8>) -> Result<(), Misfit> + Send + 'static> Rendered<F> {
     /// `inner` over what `render` appends.
     pub fn boxed(render: F, inner: Box<dyn Decoder>) -> Box<dyn Decoder> {
-        Box::new(Self { render, inner, text: Vec::new(), spans: Vec::new() })
+        Box::new(Self { render, inner, texts: CellBuffer::default() })
     }
 }
 
 impl<F: Fn(&[u8], &mut Vec<u8>) -> Result<(), Misfit> + Send> Decoder for Rendered<F> {
     fn decode(&mut self, cells: Cells<'_>) -> Result<(), CellFault> {
-        self.text.clear();
-        self.spans.clear();
-        for (row, cell) in cells.iter().enumerate() {
-            let Some(cell) = cell else {
-                self.spans.push(Span::NULL);
-                continue;
-            };
-            let start = self.text.len();
-            let rendered = (self.render)(cell, &mut self.text);
-            if let Some(fault) = rendered.err().and_then(|misfit| fault(row, misfit)) {
-                return Err(fault);
+        self.texts.clear();
+        for cell in cells.iter() {
+            match cell {
+                Some(cell) => self.texts.render(|to| (self.render)(cell, to))?,
+                None => self.texts.push_null(),
             }
-            let [from, to] = [start, self.text.len()].map(u32::try_from);
-            let (Ok(from), Ok(to)) = (from, to) else {
-                let what = "the texts of a chunk of rows are more than 4 GiB".into();
-                return Err(CellFault { row, what, hint: None, kind: Kind::Data });
-            };
-            self.spans.push(Span::new(from, to - from));
         }
-        self.inner.decode(Cells::new(&self.text, &self.spans, cells.any_null()))
+        self.inner.decode(self.texts.cells())
     }
 
     fn finish(&mut self) -> ArrayRef {

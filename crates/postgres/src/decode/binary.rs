@@ -14,7 +14,8 @@ use longshore_values::policies::{ValuePolicies, infinite, out_of_range, time_24}
 use longshore_values::{Booleans, Decoder, Derived, Fixed, Losses, Misfit, Primitive, bytes, text};
 
 use super::Labels;
-use super::nested::{BinaryArray, BinaryRecord, Lists, Records};
+use super::nested::binary::{split_array, split_record};
+use super::nested::{Lists, Records};
 use super::numeric;
 use crate::types::{Class, Format, Kind, Type};
 use crate::{geometry, hstore, vector};
@@ -44,15 +45,15 @@ pub(super) fn decoder(
             let values = decoder(element, innermost.data_type(), policies, losses);
             // int2vector and oidvector, all of which begin at 0, are parted by blanks.
             let losses = (*delimiter != b' ').then(|| losses.clone());
-            let split = Box::new(BinaryArray);
-            Box::new(Lists::new(item.clone(), *dimensions, values, split, losses))
+            Box::new(Lists::new(item.clone(), *dimensions, values, Box::new(split_array), losses))
         }
         (Kind::Composite(attributes), DataType::Struct(fields)) => {
             let children = attributes.iter().zip(fields);
             let children =
                 children.map(|(child, field)| decoder(&child.native, field.data_type(), policies, losses));
-            let identifiers = attributes.iter().map(|attribute| attribute.oid).collect();
-            Box::new(Records::new(fields.clone(), children.collect(), Box::new(BinaryRecord(identifiers))))
+            let oids: Vec<u32> = attributes.iter().map(|attribute| attribute.oid).collect();
+            let split = Box::new(move |cell: &_, into: &mut _| split_record(&oids, cell, into));
+            Box::new(Records::new(fields.clone(), children.collect(), split))
         }
         // `Type::arrow` gives lists to arrays and structs to composites.
         _ => bytes(),

@@ -4,55 +4,49 @@
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, ListArray, StructArray};
-use arrow_buffer::{OffsetBuffer, ScalarBuffer};
+use arrow_buffer::OffsetBuffer;
 use arrow_schema::{FieldRef, Fields};
-use longshore_values::{CellFault, Cells, Decoder, Losses, Misfit, Span, Validity, fault};
+use longshore_values::{CellBuffer, CellFault, Cells, Decoder, Losses, Misfit, Validity};
 
-mod binary;
-mod text;
+pub(crate) mod binary;
+pub(crate) mod text;
 
-pub(crate) use binary::{BinaryArray, BinaryRecord};
-pub(super) use text::{TextArray, TextRecord};
+/// Takes an array's cell apart: pushes the elements in row-major order and returns the length of each dimension; none for
+/// `{}`.
+type SplitArray = Box<dyn Fn(&[u8], &mut CellBuffer) -> Result<Dimensions, Misfit> + Send>;
 
-/// Receives the parts of one nested value, in order.
-#[derive(Default)]
-pub(crate) struct Parts {
-    pub(crate) bytes: Vec<u8>,
-    pub(crate) spans: Vec<Span>,
-    any_null: bool,
+/// Takes a composite's cell apart: pushes the fields' cells, one into each of the buffers.
+type SplitRecord = Box<dyn Fn(&[u8], &mut [CellBuffer]) -> Result<(), Misfit> + Send>;
+
+/// Where each list of a batch ends.
+pub(crate) struct Ends(Vec<i32>);
+
+impl Default for Ends {
+    fn default() -> Self {
+        Self(vec![0])
+    }
 }
 
-impl Parts {
-    /// Adds a part, `None` for NULL.
-    pub(crate) fn push(&mut self, part: Option<&[u8]>) -> Result<(), Misfit> {
-        let Some(part) = part else {
-            self.any_null = true;
-            self.spans.push(Span::NULL);
-            return Ok(());
-        };
-        let too_large = |_| Misfit::fault("the nested values of one chunk of rows hold over 4 GiB");
-        let start = u32::try_from(self.bytes.len()).map_err(too_large)?;
-        let length = u32::try_from(part.len()).map_err(too_large)?;
-        self.bytes.extend_from_slice(part);
-        self.spans.push(Span::new(start, length));
+impl Ends {
+    pub(crate) fn push(&mut self, length: usize) -> Result<(), Misfit> {
+        let last = self.0.last().copied().unwrap_or_default();
+        let end = i32::try_from(length).ok().and_then(|length| last.checked_add(length));
+        self.0.push(end.ok_or_else(|| Misfit::fault("a batch's lists hold over 2^31 values"))?);
         Ok(())
     }
 
-    pub(crate) fn cells(&self) -> Cells<'_> {
-        Cells::new(&self.bytes, &self.spans, self.any_null)
+    pub(crate) fn finish(&mut self) -> OffsetBuffer<i32> {
+        OffsetBuffer::new(std::mem::take(self).0.into())
     }
 
-    pub(crate) fn clear(&mut self) {
-        self.bytes.clear();
-        self.spans.clear();
-        self.any_null = false;
+    pub(crate) fn size(&self) -> usize {
+        size_of_val(self.0.as_slice())
     }
 }
 
-/// Takes an array's cell apart.
-pub(crate) trait SplitArray: Send {
-    /// Pushes the elements in row-major order and returns the length of each dimension; none for `{}`.
-    fn split(&self, cell: &[u8], into: &mut Parts) -> Result<Dimensions, Misfit>;
+/// The fault of a part, in the row of the chunk that the part belongs to.
+pub(crate) fn at_owner(owners: &[usize]) -> impl Fn(CellFault) -> CellFault {
+    |fault| CellFault { row: owners.get(fault.row).copied().unwrap_or_default(), ..fault }
 }
 
 /// The lengths of an array's dimensions, at most six.
@@ -91,8 +85,8 @@ impl Dimensions {
 pub(crate) struct Lists {
     levels: Vec<Level>,
     values: Box<dyn Decoder>,
-    split: Box<dyn SplitArray>,
-    parts: Parts,
+    split: SplitArray,
+    parts: CellBuffer,
     /// The row of the chunk that each part belongs to, for a fault's place.
     owners: Vec<usize>,
     /// The warning of an array that does not begin at 1, until there was one.
@@ -101,17 +95,8 @@ pub(crate) struct Lists {
 
 struct Level {
     item: FieldRef,
-    offsets: Vec<i32>,
+    ends: Ends,
     validity: Validity,
-}
-
-impl Level {
-    fn push(&mut self, length: usize) -> Result<(), Misfit> {
-        let last = self.offsets.last().copied().unwrap_or_default();
-        let end = i32::try_from(length).ok().and_then(|length| last.checked_add(length));
-        self.offsets.push(end.ok_or_else(|| Misfit::fault("a batch of arrays holds over 2^31 elements"))?);
-        Ok(())
-    }
 }
 
 impl Lists {
@@ -120,28 +105,28 @@ impl Lists {
         item: FieldRef,
         dimensions: usize,
         values: Box<dyn Decoder>,
-        split: Box<dyn SplitArray>,
+        split: SplitArray,
         losses: Option<Losses>,
     ) -> Self {
         let mut levels = Vec::new();
         let mut item = item;
         for depth in 0..dimensions {
-            levels.push(Level { item: item.clone(), offsets: vec![0], validity: Validity::default() });
+            levels.push(Level { item: item.clone(), ends: Ends::default(), validity: Validity::default() });
             if let (arrow_schema::DataType::List(inner), true) = (item.data_type(), depth + 1 < dimensions) {
                 item = inner.clone();
             }
         }
-        Self { levels, values, split, parts: Parts::default(), owners: Vec::new(), losses }
+        Self { levels, values, split, parts: CellBuffer::default(), owners: Vec::new(), losses }
     }
 
     fn append(&mut self, row: usize, cell: Option<&[u8]>) -> Result<(), Misfit> {
         let Some(cell) = cell else {
             return self.append_empty(false);
         };
-        let before = self.parts.spans.len();
-        let dimensions = self.split.split(cell, &mut self.parts)?;
+        let before = self.parts.len();
+        let dimensions = (self.split)(cell, &mut self.parts)?;
         // An element more or less would move every list after it, such as that of `{{{}},{1}}`.
-        if dimensions.elements() != Some(self.parts.spans.len() - before) {
+        if dimensions.elements() != Some(self.parts.len() - before) {
             return Err(damaged("array"));
         }
         if dimensions.has_bounds
@@ -149,7 +134,7 @@ impl Lists {
         {
             losses.bounds();
         }
-        self.owners.resize(self.parts.spans.len(), row);
+        self.owners.resize(self.parts.len(), row);
         let lengths = dimensions.lengths();
         if lengths.is_empty() {
             return self.append_empty(true);
@@ -160,7 +145,7 @@ impl Lists {
         let mut lists = 1;
         for (level, length) in self.levels.iter_mut().zip(lengths) {
             for _ in 0..lists {
-                level.push(*length)?;
+                level.ends.push(*length)?;
                 level.validity.push(true);
             }
             lists *= *length;
@@ -171,7 +156,7 @@ impl Lists {
     /// An empty list, or NULL: no level below gets anything.
     fn append_empty(&mut self, valid: bool) -> Result<(), Misfit> {
         let Some(top) = self.levels.first_mut() else { return Ok(()) };
-        top.push(0)?;
+        top.ends.push(0)?;
         top.validity.push(valid);
         Ok(())
     }
@@ -192,22 +177,14 @@ impl Decoder for Lists {
     fn decode(&mut self, cells: Cells<'_>) -> Result<(), CellFault> {
         self.parts.clear();
         self.owners.clear();
-        for (row, cell) in cells.iter().enumerate() {
-            if let Some(fault) = self.append(row, cell).err().and_then(|misfit| fault(row, misfit)) {
-                return Err(fault);
-            }
-        }
-        let owners = &self.owners;
-        let at_owner =
-            |fault: CellFault| CellFault { row: owners.get(fault.row).copied().unwrap_or_default(), ..fault };
-        self.values.decode(self.parts.cells()).map_err(at_owner)
+        cells.try_for_each(|row, cell| self.append(row, cell))?;
+        self.values.decode(self.parts.cells()).map_err(at_owner(&self.owners))
     }
 
     fn finish(&mut self) -> ArrayRef {
         let mut values = self.values.finish();
         for level in self.levels.iter_mut().rev() {
-            let offsets = std::mem::replace(&mut level.offsets, vec![0]);
-            let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
+            let offsets = level.ends.finish();
             // `new` panics on what cannot be here: a NULL among items that are not nullable (`wanted` and
             // `Type::field` make all of them nullable), values of another type (the decoder was chosen by the
             // item's), and offsets that fall or pass the values (`append` counts the elements).
@@ -217,47 +194,39 @@ impl Decoder for Lists {
     }
 
     fn size(&self) -> usize {
-        let offsets: usize = self.levels.iter().map(|level| level.offsets.len() * 4).sum();
+        let offsets: usize = self.levels.iter().map(|level| level.ends.size()).sum();
         self.values.size() + offsets
     }
-}
-
-/// Takes a composite's cell apart.
-pub(crate) trait SplitRecord: Send {
-    /// Pushes the fields' cells, one into each of `into`.
-    fn split(&self, cell: &[u8], into: &mut [Parts]) -> Result<(), Misfit>;
 }
 
 pub(crate) struct Records {
     fields: Fields,
     children: Vec<Box<dyn Decoder>>,
-    parts: Vec<Parts>,
-    split: Box<dyn SplitRecord>,
+    parts: Vec<CellBuffer>,
+    split: SplitRecord,
     validity: Validity,
     rows: usize,
 }
 
 impl Records {
-    pub(crate) fn new(fields: Fields, children: Vec<Box<dyn Decoder>>, split: Box<dyn SplitRecord>) -> Self {
-        let parts = children.iter().map(|_| Parts::default()).collect();
+    pub(crate) fn new(fields: Fields, children: Vec<Box<dyn Decoder>>, split: SplitRecord) -> Self {
+        let parts = children.iter().map(|_| CellBuffer::default()).collect();
         Self { fields, children, parts, split, validity: Validity::default(), rows: 0 }
     }
 }
 
 impl Decoder for Records {
     fn decode(&mut self, cells: Cells<'_>) -> Result<(), CellFault> {
-        self.parts.iter_mut().for_each(Parts::clear);
-        for (row, cell) in cells.iter().enumerate() {
-            let done = match cell {
-                Some(cell) => self.split.split(cell, &mut self.parts),
-                None => self.parts.iter_mut().try_for_each(|part| part.push(None)),
-            };
-            if let Some(fault) = done.err().and_then(|misfit| fault(row, misfit)) {
-                return Err(fault);
+        self.parts.iter_mut().for_each(CellBuffer::clear);
+        cells.try_for_each(|_, cell| {
+            match cell {
+                Some(cell) => (self.split)(cell, &mut self.parts)?,
+                None => self.parts.iter_mut().for_each(CellBuffer::push_null),
             }
             self.validity.push(cell.is_some());
             self.rows += 1;
-        }
+            Ok(())
+        })?;
         for ((child, part), field) in self.children.iter_mut().zip(&self.parts).zip(&self.fields) {
             child.decode(part.cells()).map_err(|fault| CellFault {
                 what: format!("field {:?}: {}", field.name(), fault.what).into(),
@@ -286,6 +255,6 @@ impl Decoder for Records {
 }
 
 #[cold]
-fn damaged(what: &'static str) -> Misfit {
+pub(crate) fn damaged(what: &'static str) -> Misfit {
     Misfit::fault(format!("the server sent a damaged {what}"))
 }

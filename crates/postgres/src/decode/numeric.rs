@@ -14,7 +14,7 @@ use longshore_core::{Error, Kind, Result, Unrepresentable};
 use longshore_values::decimal::{
     self, ALWAYS_BACK, DecimalMisfit, DecimalType, Mantissa, beyond_double, exact_quotient, rescale, special,
 };
-use longshore_values::{Losses, Misfit};
+use longshore_values::{CellFault, Losses, Misfit, fault};
 
 use super::deferred::Part;
 use crate::types::Format;
@@ -261,18 +261,9 @@ impl DeferredNumerics<'_> {
     }
 
     fn value<M>(&self, parsed: Result<M, Misfit>, row: u64) -> Result<Option<M>> {
-        match parsed {
-            Ok(value) => Ok(Some(value)),
-            Err(Misfit::Null) => Ok(None),
-            Err(Misfit::Fault(text)) => {
-                let (what, hint) = *text;
-                let error = Error::data(what).at(self.part.place(Some(row)));
-                Err(match hint {
-                    Some(hint) => error.with_hint(hint),
-                    None => error,
-                })
-            }
-        }
+        let place = || self.part.place(Some(row));
+        let refuse = |fault: CellFault| Err(fault.into_error(place()));
+        parsed.map(Some).or_else(|misfit| fault(0, misfit).map_or(Ok(None), refuse))
     }
 
     fn too_wide(&self, whole: i32, decimals: i32) -> Error {

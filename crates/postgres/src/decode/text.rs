@@ -12,10 +12,10 @@ use longshore_values::text::{Number, not, numbers, times, timestamps, unhex, utf
 use longshore_values::{Booleans, Decoder, Derived, Fixed, Losses, Misfit, Primitive, bytes, strings};
 
 use super::Labels;
-use super::nested::{Lists, Records, TextArray, TextRecord};
-use crate::range::TextRange;
+use super::nested::text::{split_array, split_record};
+use super::nested::{Lists, Records};
 use crate::types::{Class, Format, Kind, Type};
-use crate::{geometry, hstore, vector};
+use crate::{geometry, hstore, range, vector};
 
 /// The decoder of `native`'s text form into `arrow`; `None` where there is none.
 pub(super) fn decoder(
@@ -39,14 +39,14 @@ pub(super) fn decoder(
             let children: Option<Vec<_>> = children
                 .map(|(child, field)| decoder(&child.native, field.data_type(), policies, losses))
                 .collect();
-            Some(Box::new(Records::new(fields.clone(), children?, Box::new(TextRecord))))
+            Some(Box::new(Records::new(fields.clone(), children?, Box::new(split_record))))
         }
         (Kind::Range(bound), DataType::Struct(fields)) => {
             let [lower, upper, ..] = fields.as_ref() else { return None };
             let bound = |field: &Field| decoder(bound, field.data_type(), policies, losses);
             let flag = || Booleans::boxed(boolean);
             let children = vec![bound(lower)?, bound(upper)?, flag(), flag(), flag()];
-            Some(Box::new(Records::new(fields.clone(), children, Box::new(TextRange))))
+            Some(Box::new(Records::new(fields.clone(), children, Box::new(range::split_text))))
         }
         (
             Kind::Plain(class @ (Class::Vector | Class::HalfVector)),
@@ -78,7 +78,7 @@ fn lists(
         depth += 1;
     }
     let values = decoder(element, innermost.data_type(), policies, losses)?;
-    let split = Box::new(TextArray { delimiter });
+    let split = Box::new(move |cell: &_, into: &mut _| split_array(delimiter, cell, into));
     Some(Box::new(Lists::new(item.clone(), depth, values, split, Some(losses.clone()))))
 }
 

@@ -16,7 +16,6 @@ use arrow_array::{
 };
 use arrow_buffer::{Buffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, TimeUnit};
-use longshore_core::Kind;
 use longshore_core::memory::{OutOfMemory, try_reserve};
 use longshore_values::{CellFault, Validity, calendar};
 
@@ -279,15 +278,11 @@ fn small_double(value: i64) -> Option<f64> {
 
 #[cold]
 pub(crate) fn not_utf8(row: usize) -> CellFault {
-    CellFault {
+    CellFault::with_hint(
         row,
-        what: "the TEXT is not valid UTF-8".into(),
-        hint: Some(
-            "read its bytes: schema={\"<column>\": \"binary\"}, or CAST(\"<column>\" AS BLOB) in the query"
-                .into(),
-        ),
-        kind: Kind::Data,
-    }
+        "the TEXT is not valid UTF-8",
+        "read its bytes: schema={\"<column>\": \"binary\"}, or CAST(\"<column>\" AS BLOB) in the query",
+    )
 }
 
 /// Calls `visit` with each row of what a buffer of `class` has given, as the value that was put in.

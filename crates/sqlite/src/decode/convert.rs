@@ -231,13 +231,9 @@ pub(super) fn time(cell: Cell<'_>) -> Option<i64> {
 
 #[cold]
 fn misfit(row: usize, cell: Cell<'_>, to: &DataType) -> CellFault {
-    CellFault {
+    CellFault::with_hint(
         row,
-        what: format!("{} does not fit {to}", cell.shown()).into(),
-        hint: Some(
-            "give the column a type that holds all its values, such as schema={\"<column>\": \"string\"}"
-                .into(),
-        ),
-        kind: Kind::Data,
-    }
+        format!("{} does not fit {to}", cell.shown()),
+        "give the column a type that holds all its values, such as schema={\"<column>\": \"string\"}",
+    )
 }

@@ -6,9 +6,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type};
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{DataType, FieldRef, Schema, TimeUnit};
-use longshore_core::{
-    DEFERRED, Error, Finalised, Finaliser, Kind, Place, ReadOptions, Result, finalise_columns,
-};
+use longshore_core::{DEFERRED, Error, Finalised, Finaliser, Place, ReadOptions, Result, finalise_columns};
 use longshore_values::calendar::Temporal;
 use longshore_values::{CellFault, Losses};
 
@@ -180,14 +178,11 @@ impl ValueKinds {
 
 #[cold]
 fn mixed(row: usize, class: &str, others: &str) -> CellFault {
-    CellFault {
+    CellFault::with_hint(
         row,
-        what: format!("a {class} in a column with {others}: no type holds both as they are").into(),
-        hint: Some(
-            "ask for bytes or for text: schema={\"<column>\": \"binary\"} or schema={\"<column>\": \"string\"}".into(),
-        ),
-        kind: Kind::Data,
-    }
+        format!("a {class} in a column with {others}: no type holds both as they are"),
+        "ask for bytes or for text: schema={\"<column>\": \"binary\"} or schema={\"<column>\": \"string\"}",
+    )
 }
 
 /// The finaliser of the types of a whole result.

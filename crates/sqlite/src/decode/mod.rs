@@ -11,7 +11,7 @@ use std::sync::Arc;
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{FieldRef, Schema, SchemaRef};
 use longshore_core::memory::Budget;
-use longshore_core::{Batches, Error, Finaliser, Kind, Meter, ReadOptions, Result, Session, batch_of};
+use longshore_core::{Batches, Error, Finaliser, Meter, ReadOptions, Result, Session, batch_of};
 use longshore_values::{CellFault, Losses};
 
 use crate::cell::Cell;
@@ -226,12 +226,9 @@ impl Column {
 
 #[cold]
 fn broken_promise(array: &dyn Array) -> CellFault {
-    CellFault {
-        row: array.nulls().map_or(0, |nulls| nulls.iter().take_while(|valid| *valid).count()),
-        what: "NULL in a column that is declared NOT NULL".into(),
-        hint: Some("the file is damaged: PRAGMA integrity_check tells more".into()),
-        kind: Kind::Data,
-    }
+    let row = array.nulls().map_or(0, |nulls| nulls.iter().take_while(|valid| *valid).count());
+    let what = "NULL in a column that is declared NOT NULL";
+    CellFault::with_hint(row, what, "the file is damaged: PRAGMA integrity_check tells more")
 }
 
 /// A result on its way.

@@ -1,17 +1,17 @@
 //! Arrays and composites in their binary form, taken apart.
 
-use longshore_values::Misfit;
+use longshore_values::{CellBuffer, Misfit};
 
-use super::{Dimensions, Parts, SplitArray, SplitRecord, damaged};
+use super::{Dimensions, damaged};
 
-fn word(bytes: &mut &[u8]) -> Option<i32> {
+pub(crate) fn word(bytes: &mut &[u8]) -> Option<i32> {
     let (word, rest) = bytes.split_first_chunk::<4>()?;
     *bytes = rest;
     Some(i32::from_be_bytes(*word))
 }
 
 /// A value behind its length word, `None` for NULL.
-fn value<'a>(bytes: &mut &'a [u8], inside: &'static str) -> Result<Option<&'a [u8]>, Misfit> {
+pub(crate) fn value<'a>(bytes: &mut &'a [u8], inside: &'static str) -> Result<Option<&'a [u8]>, Misfit> {
     let length = word(bytes).ok_or_else(|| damaged(inside))?;
     if length == -1 {
         return Ok(None);
@@ -24,66 +24,56 @@ fn value<'a>(bytes: &mut &'a [u8], inside: &'static str) -> Result<Option<&'a [u
 
 /// `array_send`'s form: dimensions, a flag, the element's OID, length and lower bound of each dimension, then
 /// the elements.
-pub(crate) struct BinaryArray;
-
-impl BinaryArray {
-    fn header(bytes: &mut &[u8]) -> Option<Result<Dimensions, Misfit>> {
-        let count = u32::try_from(word(bytes)?).ok()?;
-        let (_flags, _element) = (word(bytes)?, word(bytes)?);
-        let mut dimensions = Dimensions::default();
-        for _ in 0..count {
-            let length = usize::try_from(word(bytes)?).ok()?;
-            dimensions.has_bounds |= word(bytes)? != 1;
-            if let Err(misfit) = dimensions.push(length) {
-                return Some(Err(misfit));
-            }
-        }
-        Some(Ok(dimensions))
+pub(crate) fn split_array(cell: &[u8], into: &mut CellBuffer) -> Result<Dimensions, Misfit> {
+    let mut rest = cell;
+    let dimensions = header(&mut rest).ok_or_else(|| damaged("array"))??;
+    // An empty array has no dimensions, but int2vector and oidvector keep their one. Next to a dimension without
+    // length, another could be any number of lists.
+    let dimensions = if dimensions.lengths() == [0] { Dimensions::default() } else { dimensions };
+    if dimensions.lengths().contains(&0) {
+        return Err(damaged("array"));
     }
+    let elements = dimensions.elements().ok_or_else(|| damaged("array"))?;
+    // Each element has at least its length word: a damaged count cannot run long. No length is 0, so that none
+    // is above their product.
+    if elements > rest.len() / 4 {
+        return Err(damaged("array"));
+    }
+    for _ in 0..elements {
+        into.push(value(&mut rest, "array")?)?;
+    }
+    if rest.is_empty() { Ok(dimensions) } else { Err(damaged("array")) }
 }
 
-impl SplitArray for BinaryArray {
-    fn split(&self, cell: &[u8], into: &mut Parts) -> Result<Dimensions, Misfit> {
-        let mut rest = cell;
-        let dimensions = Self::header(&mut rest).ok_or_else(|| damaged("array"))??;
-        // An empty array has no dimensions, but int2vector and oidvector keep their one. Next to a dimension without
-        // length, another could be any number of lists.
-        let dimensions = if dimensions.lengths() == [0] { Dimensions::default() } else { dimensions };
-        if dimensions.lengths().contains(&0) {
-            return Err(damaged("array"));
+fn header(bytes: &mut &[u8]) -> Option<Result<Dimensions, Misfit>> {
+    let count = u32::try_from(word(bytes)?).ok()?;
+    let (_flags, _element) = (word(bytes)?, word(bytes)?);
+    let mut dimensions = Dimensions::default();
+    for _ in 0..count {
+        let length = usize::try_from(word(bytes)?).ok()?;
+        dimensions.has_bounds |= word(bytes)? != 1;
+        if let Err(misfit) = dimensions.push(length) {
+            return Some(Err(misfit));
         }
-        let elements = dimensions.elements().ok_or_else(|| damaged("array"))?;
-        // Each element has at least its length word: a damaged count cannot run long. No length is 0, so that none
-        // is above their product.
-        if elements > rest.len() / 4 {
-            return Err(damaged("array"));
-        }
-        for _ in 0..elements {
-            into.push(value(&mut rest, "array")?)?;
-        }
-        if rest.is_empty() { Ok(dimensions) } else { Err(damaged("array")) }
     }
+    Some(Ok(dimensions))
 }
 
-/// `record_send`'s form: the number of fields, then OID, length and bytes of each. Holds the expected OIDs.
-pub(crate) struct BinaryRecord(pub(crate) Vec<u32>);
-
-impl SplitRecord for BinaryRecord {
-    fn split(&self, cell: &[u8], into: &mut [Parts]) -> Result<(), Misfit> {
-        let mut rest = cell;
-        let count = word(&mut rest).and_then(|count| usize::try_from(count).ok());
-        if count != Some(self.0.len()) {
+/// `record_send`'s form: the number of fields, then OID, length and bytes of each; the OIDs are to be `expected`.
+pub(crate) fn split_record(expected: &[u32], cell: &[u8], into: &mut [CellBuffer]) -> Result<(), Misfit> {
+    let mut rest = cell;
+    let count = word(&mut rest).and_then(|count| usize::try_from(count).ok());
+    if count != Some(expected.len()) {
+        return Err(altered());
+    }
+    for (oid, part) in expected.iter().zip(into) {
+        let got = word(&mut rest).ok_or_else(|| damaged("composite"))?;
+        if got.cast_unsigned() != *oid {
             return Err(altered());
         }
-        for (oid, part) in self.0.iter().zip(into) {
-            let got = word(&mut rest).ok_or_else(|| damaged("composite"))?;
-            if got.cast_unsigned() != *oid {
-                return Err(altered());
-            }
-            part.push(value(&mut rest, "composite")?)?;
-        }
-        if rest.is_empty() { Ok(()) } else { Err(damaged("composite")) }
+        part.push(value(&mut rest, "composite")?)?;
     }
+    if rest.is_empty() { Ok(()) } else { Err(damaged("composite")) }
 }
 
 fn altered() -> Misfit {
@@ -101,7 +91,7 @@ mod tests {
         let mut cell: Vec<u8> = [count, 0, 23].iter().flat_map(|word| word.to_be_bytes()).collect();
         cell.extend(lengths.iter().flat_map(|length| [*length, 1]).flat_map(i32::to_be_bytes));
         cell.extend(elements.iter().flat_map(|element| [4, *element]).flat_map(i32::to_be_bytes));
-        let split = BinaryArray.split(&cell, &mut Parts::default());
+        let split = split_array(&cell, &mut CellBuffer::default());
         split.map(|dimensions| dimensions.lengths().to_vec())
     }
 

@@ -1,44 +1,34 @@
 //! The literals of arrays and composites, taken apart.
 
-use longshore_values::Misfit;
+use longshore_values::{CellBuffer, Misfit};
 
-use super::{Dimensions, Parts, SplitArray, SplitRecord, damaged};
+use super::{Dimensions, damaged};
 
 /// `{1,NULL,"a b",{...}}`, with bounds before it where they do not start at 1; or `1 2`, of a delimiter that is a
 /// blank.
-pub(in crate::decode) struct TextArray {
-    pub(in crate::decode) delimiter: u8,
-}
-
-impl SplitArray for TextArray {
-    fn split(&self, cell: &[u8], into: &mut Parts) -> Result<Dimensions, Misfit> {
-        if self.delimiter == b' ' {
-            return vector(cell, into);
-        }
-        let start = cell.iter().position(|byte| *byte == b'{').ok_or_else(|| damaged("array"))?;
-        let mut parser = ArrayParser {
-            rest: &cell[start..],
-            lengths: Vec::new(),
-            element_depth: None,
-            scratch: Vec::new(),
-        };
-        parser.list(self.delimiter, 0, into)?;
-        if !parser.rest.is_empty() {
-            return Err(damaged("array"));
-        }
-        let mut dimensions = Dimensions { has_bounds: start > 0, ..Dimensions::default() };
-        if parser.lengths == [Some(0)] {
-            return Ok(dimensions);
-        }
-        for length in parser.lengths {
-            dimensions.push(length.ok_or_else(|| damaged("array"))?)?;
-        }
-        Ok(dimensions)
+pub(crate) fn split_array(delimiter: u8, cell: &[u8], into: &mut CellBuffer) -> Result<Dimensions, Misfit> {
+    if delimiter == b' ' {
+        return vector(cell, into);
     }
+    let start = cell.iter().position(|byte| *byte == b'{').ok_or_else(|| damaged("array"))?;
+    let mut parser =
+        ArrayParser { rest: &cell[start..], lengths: Vec::new(), element_depth: None, scratch: Vec::new() };
+    parser.list(delimiter, 0, into)?;
+    if !parser.rest.is_empty() {
+        return Err(damaged("array"));
+    }
+    let mut dimensions = Dimensions { has_bounds: start > 0, ..Dimensions::default() };
+    if parser.lengths == [Some(0)] {
+        return Ok(dimensions);
+    }
+    for length in parser.lengths {
+        dimensions.push(length.ok_or_else(|| damaged("array"))?)?;
+    }
+    Ok(dimensions)
 }
 
 /// The text of an `int2vector` or `oidvector`.
-fn vector(cell: &[u8], into: &mut Parts) -> Result<Dimensions, Misfit> {
+fn vector(cell: &[u8], into: &mut CellBuffer) -> Result<Dimensions, Misfit> {
     let (mut dimensions, mut length) = (Dimensions::default(), 0);
     for element in cell.split(|byte| *byte == b' ').filter(|element| !element.is_empty()) {
         into.push(Some(element))?;
@@ -67,7 +57,7 @@ impl ArrayParser<'_> {
     }
 
     /// One braced list at `depth`; all lists of a depth have one length.
-    fn list(&mut self, delimiter: u8, depth: usize, into: &mut Parts) -> Result<(), Misfit> {
+    fn list(&mut self, delimiter: u8, depth: usize, into: &mut CellBuffer) -> Result<(), Misfit> {
         if depth == 6 || self.next() != Some(b'{') {
             return Err(damaged("array"));
         }
@@ -104,7 +94,7 @@ impl ArrayParser<'_> {
         Ok(())
     }
 
-    fn element(&mut self, delimiter: u8, into: &mut Parts) -> Result<(), Misfit> {
+    fn element(&mut self, delimiter: u8, into: &mut CellBuffer) -> Result<(), Misfit> {
         if self.rest.first() == Some(&b'"') {
             self.next();
             self.scratch.clear();
@@ -127,33 +117,30 @@ impl ArrayParser<'_> {
 }
 
 /// `(1,,"a ""b""")`: nothing between two commas is NULL, quotes and backslashes are doubled or escaped.
-pub(in crate::decode) struct TextRecord;
-
-impl SplitRecord for TextRecord {
-    fn split(&self, cell: &[u8], into: &mut [Parts]) -> Result<(), Misfit> {
-        let inner = cell.strip_prefix(b"(").and_then(|rest| rest.strip_suffix(b")"));
-        let mut rest = inner.ok_or_else(|| damaged("composite"))?;
-        let count = into.len();
-        let mut scratch = Vec::new();
-        for (index, part) in into.iter_mut().enumerate() {
-            let (is_null, after) = field(rest, &mut scratch)?;
-            part.push((!is_null).then_some(&scratch))?;
-            rest = after;
-            if index + 1 < count {
-                rest = rest.strip_prefix(b",").ok_or_else(|| damaged("composite"))?;
-            }
+pub(crate) fn split_record(cell: &[u8], into: &mut [CellBuffer]) -> Result<(), Misfit> {
+    let inner = cell.strip_prefix(b"(").and_then(|rest| rest.strip_suffix(b")"));
+    let mut rest = inner.ok_or_else(|| damaged("composite"))?;
+    let count = into.len();
+    let mut scratch = Vec::new();
+    for (index, part) in into.iter_mut().enumerate() {
+        let (is_there, after) = field(rest, &mut scratch).ok_or_else(|| damaged("composite"))?;
+        part.push(is_there.then_some(&scratch))?;
+        rest = after;
+        if index + 1 < count {
+            rest = rest.strip_prefix(b",").ok_or_else(|| damaged("composite"))?;
         }
-        if rest.is_empty() { Ok(()) } else { Err(damaged("composite")) }
     }
+    if rest.is_empty() { Ok(()) } else { Err(damaged("composite")) }
 }
 
-/// Unescapes one field into `scratch`; tells whether it is NULL, and what follows it.
-fn field<'a>(text: &'a [u8], scratch: &mut Vec<u8>) -> Result<(bool, &'a [u8]), Misfit> {
+/// Unescapes one field, or one bound of a range, into `scratch`; tells whether it is there, and what follows it. `None`
+/// where its quotes do not end.
+pub(crate) fn field<'a>(text: &'a [u8], scratch: &mut Vec<u8>) -> Option<(bool, &'a [u8])> {
     scratch.clear();
     let (mut rest, mut quoted, mut seen) = (text, false, false);
     loop {
         match rest {
-            [] | [b',', ..] if !quoted => return Ok((!seen, rest)),
+            [] | [b',', ..] if !quoted => return Some((seen, rest)),
             [b'"', b'"', after @ ..] if quoted => {
                 scratch.push(b'"');
                 rest = after;
@@ -168,26 +155,23 @@ fn field<'a>(text: &'a [u8], scratch: &mut Vec<u8>) -> Result<(bool, &'a [u8]), 
                 seen = true;
                 rest = after;
             }
-            [] => return Err(damaged("composite")),
+            [] => return None,
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use longshore_values::Cells;
-
     use super::*;
 
     fn array(text: &str) -> Result<(Vec<usize>, Vec<Option<String>>), Misfit> {
-        let mut parts = Parts::default();
-        let dimensions = TextArray { delimiter: b',' }.split(text.as_bytes(), &mut parts)?;
+        let mut parts = CellBuffer::default();
+        let dimensions = split_array(b',', text.as_bytes(), &mut parts)?;
         Ok((dimensions.lengths().to_vec(), texts(&parts)))
     }
 
-    fn texts(parts: &Parts) -> Vec<Option<String>> {
-        let cells = Cells::new(&parts.bytes, &parts.spans, true);
-        cells.iter().map(|cell| cell.map(|cell| String::from_utf8_lossy(cell).into_owned())).collect()
+    fn texts(parts: &CellBuffer) -> Vec<Option<String>> {
+        parts.cells().iter().map(|cell| cell.map(|cell| String::from_utf8_lossy(cell).into_owned())).collect()
     }
 
     #[test]
@@ -210,8 +194,8 @@ mod tests {
     #[test]
     fn vectors_are_parted_by_blanks() {
         let vector = |text: &str| {
-            let mut parts = Parts::default();
-            let split = TextArray { delimiter: b' ' }.split(text.as_bytes(), &mut parts);
+            let mut parts = CellBuffer::default();
+            let split = split_array(b' ', text.as_bytes(), &mut parts);
             split.map(|dimensions| (dimensions.lengths().to_vec(), texts(&parts)))
         };
         assert_eq!(vector("1 -2"), Ok((vec![2], vec![Some("1".to_owned()), Some("-2".to_owned())])));
@@ -221,9 +205,8 @@ mod tests {
     #[test]
     fn records_with_nulls_and_quotes() {
         let record = |text: &str, count: usize| {
-            let mut parts: Vec<Parts> = (0..count).map(|_| Parts::default()).collect();
-            TextRecord
-                .split(text.as_bytes(), &mut parts)
+            let mut parts: Vec<CellBuffer> = (0..count).map(|_| CellBuffer::default()).collect();
+            split_record(text.as_bytes(), &mut parts)
                 .map(|()| parts.iter().flat_map(texts).collect::<Vec<_>>())
         };
         let some = |text: &str| Some(text.to_owned());
