@@ -30,36 +30,11 @@ const NOT_PREPARABLE: u16 = 1295;
 const NOT_PARSED: u16 = 1064;
 
 /// The first words of statements that tell of the server or of its tables.
-const TELLING: &[&str] = &[
-    "show", "analyze", "check", "checksum", "repair", "optimize", "explain", "describe", "desc", "help",
-    "cache",
-];
+const TELLING: &str = "show analyze check checksum repair optimize explain describe desc help cache";
 
 /// The first words of statements that never have rows, but for MariaDB's RETURNING.
-const SILENT: &[&str] = &[
-    "insert",
-    "update",
-    "delete",
-    "replace",
-    "create",
-    "drop",
-    "alter",
-    "truncate",
-    "rename",
-    "set",
-    "use",
-    "begin",
-    "start",
-    "commit",
-    "rollback",
-    "savepoint",
-    "release",
-    "lock",
-    "unlock",
-    "grant",
-    "revoke",
-    "load",
-];
+const SILENT: &str = "insert update delete replace create drop alter truncate rename set use begin start commit rollback \
+                      savepoint release lock unlock grant revoke load";
 
 /// Why a read over a client's connection is not split.
 const ONE_CONNECTION: &str = "a client's connection is one connection: give the URL";
@@ -221,7 +196,7 @@ impl MySqlSession {
     /// MariaDB's RETURNING.
     fn tells_columns_late(&self, text: &str) -> bool {
         let escapes = self.connection.escapes();
-        starts_with(text, escapes, &["call", "execute"]) || self.is_returning(text)
+        starts_with(text, escapes, "call execute") || self.is_returning(text)
     }
 
     /// Whether a statement is of a kind that never has rows.
@@ -234,7 +209,7 @@ impl MySqlSession {
         let escapes = self.connection.escapes();
         // The word is reserved there: without quotes it names nothing else.
         self.connection.is_mariadb()
-            && starts_with(text, escapes, &["insert", "replace", "delete", "update", "with"])
+            && starts_with(text, escapes, "insert replace delete update with")
             && tokens(text, escapes).iter().any(|token| token.is_word("returning"))
     }
 
@@ -343,7 +318,7 @@ impl MySqlSession {
         let escapes = self.connection.escapes();
         let tokens = tokens(text, escapes);
         let end = tokens.iter().rev().find(|token| !token.is_mark(";")).map_or(0, Token::end);
-        if !starts_with(text, escapes, &["select", "with", "values", "table"]) {
+        if !starts_with(text, escapes, "select with values table") {
             let message =
                 "this client tells the columns of such a statement only when it runs, and it was not run";
             return Err(Error::not_supported(message).with_hint("read_sql runs it; or give the URL"));
@@ -383,21 +358,19 @@ fn no_result(what: &str) -> Error {
 
 /// Whether a query may run again as it was prepared: a variable may have another type then.
 fn is_keepable(text: &str, escapes: bool) -> bool {
-    text.len() <= KEPT_TEXT
-        && !text.contains('@')
-        && starts_with(text, escapes, &["select", "with", "values", "table"])
+    text.len() <= KEPT_TEXT && !text.contains('@') && starts_with(text, escapes, "select with values table")
 }
 
 /// Whether a statement changes the session's character set, of which a client's connection is not told.
 fn sets_charset(text: &str, escapes: bool) -> bool {
     let lower = text.to_ascii_lowercase();
-    starts_with(text, escapes, &["set"])
+    starts_with(text, escapes, "set")
         && ["names", "charset", "character"].iter().any(|word| lower.contains(word))
 }
 
-/// Whether the statement's first word is one of these.
-fn starts_with(text: &str, escapes: bool, words: &[&str]) -> bool {
-    tokens(text, escapes).first().is_some_and(|first| words.iter().any(|word| first.is_word(word)))
+/// Whether the statement's first word is one of these, which are parted by spaces.
+fn starts_with(text: &str, escapes: bool, words: &str) -> bool {
+    tokens(text, escapes).first().is_some_and(|first| words.split(' ').any(|word| first.is_word(word)))
 }
 
 impl Session for MySqlSession {

@@ -263,18 +263,10 @@ static KEYS: Keys = Keys {
         Key::new("program-name").or("application-name"),
         Key::new("keepalives"),
         Key::new("keepalives-idle"),
-        Key::new("ssl-crl").refused(),
-        Key::new("ssl-crlpath").refused(),
-        Key::new("ssl-capath").refused(),
-        Key::new("ssl-cipher").refused(),
-        Key::new("ssl-fips-mode").refused(),
-        Key::new("tls-ciphersuites").refused(),
-        Key::new("default-auth").refused(),
-        Key::new("plugin-dir").refused(),
-        Key::new("protocol").refused(),
-        Key::new("local-infile").refused(),
-        Key::new("multi-statements").refused(),
-        Key::new("login-path").refused(),
+        Key::new("ssl-crl")
+            .or("ssl-crlpath ssl-capath ssl-cipher ssl-fips-mode tls-ciphersuites default-auth plugin-dir protocol \
+                 local-infile multi-statements login-path")
+            .refused(),
     ],
     hint: "the settings are those of the mysql client: host, port, user, password, ssl-mode, ...",
     instead: |_| None,

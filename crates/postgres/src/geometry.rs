@@ -51,26 +51,10 @@ fn is_geography(native: &Type) -> bool {
 
 /// The text that a modifier declares, as PostGIS shows it: `(PointZ,4326)`.
 pub(crate) fn declared(modifier: i32) -> String {
-    const NAMES: [&str; 16] = [
-        "Geometry",
-        "Point",
-        "LineString",
-        "Polygon",
-        "MultiPoint",
-        "MultiLineString",
-        "MultiPolygon",
-        "GeometryCollection",
-        "CircularString",
-        "CompoundCurve",
-        "CurvePolygon",
-        "MultiCurve",
-        "MultiSurface",
-        "PolyhedralSurface",
-        "Triangle",
-        "Tin",
-    ];
-    let kind =
-        usize::try_from(modifier >> 2 & 0x3f).ok().and_then(|kind| NAMES.get(kind)).unwrap_or(&"Geometry");
+    const NAMES: &str = "Geometry Point LineString Polygon MultiPoint MultiLineString MultiPolygon GeometryCollection \
+                         CircularString CompoundCurve CurvePolygon MultiCurve MultiSurface PolyhedralSurface Triangle Tin";
+    let kind = usize::try_from(modifier >> 2 & 0x3f).ok().and_then(|kind| NAMES.split(' ').nth(kind));
+    let kind = kind.unwrap_or("Geometry");
     let z = if modifier & 2 == 0 { "" } else { "Z" };
     let m = if modifier & 1 == 0 { "" } else { "M" };
     match srid_of_modifier(modifier) {

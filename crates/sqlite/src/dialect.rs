@@ -30,19 +30,8 @@ pub(crate) fn rest_is_empty(text: &str) -> bool {
 }
 
 /// PRAGMAs that set something of a connection, and nothing of the file.
-const SETTINGS: &[&str] = &[
-    "busy_timeout",
-    "cache_size",
-    "cache_spill",
-    "case_sensitive_like",
-    "hard_heap_limit",
-    "query_only",
-    "recursive_triggers",
-    "reverse_unordered_selects",
-    "soft_heap_limit",
-    "temp_store",
-    "threads",
-];
+const SETTINGS: &str = "busy_timeout cache_size cache_spill case_sensitive_like hard_heap_limit query_only \
+                        recursive_triggers reverse_unordered_selects soft_heap_limit temp_store threads";
 
 /// Whether `text` only sets something of a connection.
 pub(crate) fn is_setting(text: &str) -> bool {
@@ -51,7 +40,7 @@ pub(crate) fn is_setting(text: &str) -> bool {
     let mut statements = statements.peekable();
     let is_pragma = |tokens: &[Token<'_>]| match tokens {
         [pragma, name, ..] => {
-            pragma.is_word("pragma") && SETTINGS.iter().any(|setting| name.is_word(setting))
+            pragma.is_word("pragma") && SETTINGS.split(' ').any(|setting| name.is_word(setting))
         }
         _ => false,
     };

@@ -3,16 +3,8 @@
 use longshore_core::{Error, Result};
 
 /// Settings of the client section that the library has no use for, and that change nothing here.
-const IGNORED: &[&str] = &[
-    "auto-rehash",
-    "no-auto-rehash",
-    "pager",
-    "prompt",
-    "max-allowed-packet",
-    "net-buffer-length",
-    "quick",
-    "loose-default-character-set",
-];
+const IGNORED: &str = "auto-rehash no-auto-rehash pager prompt max-allowed-packet net-buffer-length quick \
+                       loose-default-character-set";
 
 /// The settings of `groups` in the option file at `path`, the last word of each counting.
 pub(crate) fn read(path: &str, groups: &[String]) -> Result<Vec<(String, String)>> {
@@ -53,7 +45,7 @@ fn setting(line: &str) -> Option<(String, String)> {
         None => (line.split('#').next().unwrap_or(line).trim(), "true".to_owned()),
     };
     let canonical = name.to_ascii_lowercase().replace('_', "-");
-    (!IGNORED.contains(&canonical.as_str())).then_some((canonical, value))
+    (!IGNORED.split(' ').any(|ignored| ignored == canonical)).then_some((canonical, value))
 }
 
 /// The value without quotes or the comment behind it, its escapes resolved.

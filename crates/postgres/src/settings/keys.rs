@@ -50,15 +50,10 @@ pub(super) static KEYS: Keys = Keys {
         Key::new("sslcrl").variable("PGSSLCRL").refused(),
         Key::new("sslcrldir").variable("PGSSLCRLDIR").refused(),
         Key::new("requirepeer").variable("PGREQUIREPEER").refused(),
-        Key::new("replication").refused(),
-        Key::new("sslkeylogfile").refused(),
-        Key::new("scram_client_key").refused(),
-        Key::new("scram_server_key").refused(),
-        Key::new("oauth_issuer").refused(),
-        Key::new("oauth_client_id").refused(),
-        Key::new("oauth_client_secret").refused(),
-        Key::new("oauth_scope").refused(),
-        Key::new("oauth_ca_file").refused(),
+        Key::new("replication")
+            .or("sslkeylogfile scram-client-key scram-server-key oauth-issuer oauth-client-id oauth-client-secret \
+                 oauth-scope oauth-ca-file")
+            .refused(),
         Key::new("authtype").ignored(),
     ],
     hint: "the settings are those of libpq: host, port, dbname, user, password, sslmode, ...",
