@@ -24,7 +24,7 @@ use crate::session::no_result;
 use crate::types::Format;
 
 pub use port::{Port, RowSink};
-pub use splitter::{Broken, Piece, Splitter, Wanted};
+pub use splitter::{Piece, Splitter, Wanted};
 
 /// Whether text has every digit of a float: since version 12 at 1, before it at 3.
 const EXACT_FLOATS: &str = "\

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef};
-use arrow_schema::{DataType, Field, IntervalUnit, TimeUnit};
-use longshore_core::{ReadOptions, Unrepresentable, Uuids};
+use arrow_schema::{DataType, Field, IntervalUnit};
+use longshore_core::{ReadOptions, Unrepresentable, Uuids, parse_type};
 use longshore_values::{Cells, Span, Spans};
 
 use crate::columns::requested_type;
@@ -126,31 +126,16 @@ fn shaped(builtins: &[Type], which: u8, shape: u8) -> Type {
 fn data_type(which: u8, shape: u8) -> DataType {
     let strict = |data_type: DataType| Field::new("item", data_type, false);
     let dictionary = |keys: DataType| DataType::Dictionary(Box::new(keys), Box::new(DataType::Utf8));
-    let types = [
-        DataType::Boolean,
-        DataType::Int8,
-        DataType::UInt64,
-        DataType::Int64,
-        DataType::Float32,
-        DataType::Float64,
-        DataType::Decimal128(38, 10),
-        DataType::Decimal256(76, 0),
-        DataType::Utf8,
-        DataType::LargeUtf8,
-        DataType::Binary,
-        DataType::LargeBinary,
-        DataType::FixedSizeBinary(16),
-        DataType::Date32,
-        DataType::Time64(TimeUnit::Microsecond),
-        DataType::Time64(TimeUnit::Nanosecond),
-        DataType::Timestamp(TimeUnit::Second, None),
-        DataType::Timestamp(TimeUnit::Millisecond, Some("UTC".into())),
-        DataType::Timestamp(TimeUnit::Microsecond, None),
-        DataType::Timestamp(TimeUnit::Nanosecond, Some("UTC".into())),
+    let names = "bool int8 uint64 int64 float double decimal128(38,10) decimal256(76,0) string large_string binary \
+                 large_binary fixed_size_binary[16] date32 time64[us] time64[ns] timestamp[s] timestamp[ms,tz=UTC] \
+                 timestamp[us] timestamp[ns,tz=UTC]";
+    let names = names.split(' ').map(|name| parse_type(name).expect("it is the name of a type"));
+    let others = [
         DataType::Interval(IntervalUnit::MonthDayNano),
         dictionary(DataType::Int32),
         dictionary(DataType::Int8),
     ];
+    let types: Vec<DataType> = names.chain(others).collect();
     let leaf = types[usize::from(which) % types.len()].clone();
     let list = |item: DataType| DataType::List(Arc::new(strict(item)));
     let record = |item: DataType| DataType::Struct(vec![strict(item.clone()), strict(item)].into());

@@ -18,14 +18,21 @@ pub(crate) struct Frame {
 pub const HEADER: usize = 5;
 
 /// The frame at the start of `bytes`; `None` where more bytes are needed.
+#[inline]
 pub(crate) fn frame(bytes: &[u8]) -> Result<Option<Frame>> {
+    Ok(header(bytes)?.filter(|frame| bytes.len() >= frame.length))
+}
+
+/// The same, whether all of it is there or not.
+#[inline]
+pub(crate) fn header(bytes: &[u8]) -> Result<Option<Frame>> {
     let Some(header) = bytes.first_chunk::<HEADER>() else { return Ok(None) };
     let [tag, a, b, c, d] = *header;
     let length = u32::from_be_bytes([a, b, c, d]) as usize;
     if !(4..LONGEST).contains(&length) {
         return Err(broken(format!("a message of type {:?} claims {length} bytes", char::from(tag))));
     }
-    Ok((bytes.len() > length).then_some(Frame { tag, length: length + 1 }))
+    Ok(Some(Frame { tag, length: length + 1 }))
 }
 
 pub(crate) fn broken(what: impl std::fmt::Display) -> Error {

@@ -130,8 +130,7 @@ impl Port {
         let mut rows = shared.as_ref().map(|rows| rows.lock().unwrap_or_else(PoisonError::into_inner));
         loop {
             let wanted = Wanted { rows: rows.is_some(), descriptions: self.description.is_some() };
-            let next = self.splitter.next(bytes, self.held.start, wanted);
-            let Some(piece) = next.map_err(|broken| Error::operational(broken.to_string()))? else { break };
+            let Some(piece) = self.splitter.next(bytes, self.held.start, wanted)? else { break };
             match (piece, rows.as_mut()) {
                 (Piece::Row(range), Some(rows)) => {
                     self.held.start = range.end;

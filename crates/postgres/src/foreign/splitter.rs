@@ -1,9 +1,10 @@
 //! Where messages begin and end (PostgreSQL documentation, chapter "Message Formats").
 
-use std::fmt;
 use std::ops::Range;
 
-use crate::connection::message::HEADER;
+use longshore_core::Result;
+
+use crate::connection::message::{Frame, header};
 
 /// A row.
 const DATA_ROW: u8 = b'D';
@@ -13,24 +14,6 @@ const ROW_DESCRIPTION: u8 = b'T';
 
 /// The end of an exchange: what comes next answers another request.
 const READY_FOR_QUERY: u8 = b'Z';
-
-/// A message that cannot be one.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Broken {
-    tag: u8,
-    length: u32,
-}
-
-impl fmt::Display for Broken {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let tag = char::from(self.tag);
-        write!(
-            f,
-            "the server's answer breaks the PostgreSQL protocol: a message of type {tag:?} claims {} bytes",
-            self.length
-        )
-    }
-}
 
 /// The kind of the next bytes.
 #[derive(Debug, PartialEq, Eq)]
@@ -63,17 +46,11 @@ pub struct Splitter {
 impl Splitter {
     /// The piece at `at`; `None` where more bytes are needed.
     #[inline]
-    pub fn next(&mut self, bytes: &[u8], at: usize, wanted: Wanted) -> Result<Option<Piece>, Broken> {
+    pub fn next(&mut self, bytes: &[u8], at: usize, wanted: Wanted) -> Result<Option<Piece>> {
         if self.owed > 0 {
             return Ok(self.pass(bytes, at));
         }
-        let Some(header) = bytes[at..].first_chunk::<HEADER>() else { return Ok(None) };
-        let [tag, a, b, c, d] = *header;
-        let length = u32::from_be_bytes([a, b, c, d]);
-        if !(4..0x7fff_ffff).contains(&length) {
-            return Err(Broken { tag, length });
-        }
-        let length = length as usize + 1;
+        let Some(Frame { tag, length }) = header(&bytes[at..])? else { return Ok(None) };
         let whole = (bytes.len() - at >= length).then_some(at..at + length);
         if tag == DATA_ROW && wanted.rows {
             return Ok(whole.map(Piece::Row));
@@ -162,9 +139,9 @@ mod tests {
     fn the_end_of_an_exchange_is_told_once() {
         let mut splitter = Splitter::default();
         let stream = message(b'Z', b"I");
-        assert_eq!(splitter.next(&stream[..5], 0, ROWS), Ok(Some(Piece::Other(0..5))));
+        assert_eq!(splitter.next(&stream[..5], 0, ROWS).unwrap(), Some(Piece::Other(0..5)));
         assert!(splitter.take_ready());
-        assert_eq!(splitter.next(&stream, 5, ROWS), Ok(Some(Piece::Other(5..6))));
+        assert_eq!(splitter.next(&stream, 5, ROWS).unwrap(), Some(Piece::Other(5..6)));
         assert!(!splitter.take_ready());
     }
 
@@ -172,7 +149,7 @@ mod tests {
     fn a_length_that_cannot_be_is_refused() {
         for length in [0_u32, 3, 0x7fff_ffff, u32::MAX] {
             let stream = [b"D".as_slice(), &length.to_be_bytes()].concat();
-            assert_eq!(Splitter::default().next(&stream, 0, ROWS), Err(Broken { tag: b'D', length }));
+            assert!(Splitter::default().next(&stream, 0, ROWS).is_err(), "{length}");
         }
     }
 }
