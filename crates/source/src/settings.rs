@@ -364,31 +364,12 @@ pub fn unknown<'a>(
             .with_hint("percent-encode special characters in a URL: @ as %40, / as %2F, ? as %3F, & as %26");
     }
     let wanted = name.to_ascii_lowercase();
-    let near = known.into_iter().map(|key| (distance(&wanted, key), key)).min();
+    let near = known.into_iter().map(|key| (strsim::levenshtein(&wanted, key), key)).min();
     let hint = other.unwrap_or_else(|| match near {
         Some((far, key)) if far <= 1 + wanted.len() / 4 => format!("did you mean {key:?}?"),
         _ => hint.to_owned(),
     });
     Error::interface(format!("unknown connection setting {name:?}")).with_hint(hint)
-}
-
-/// The insertions, deletions and replacements between two words (Levenshtein).
-fn distance(a: &str, b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.bytes().enumerate() {
-        let mut diagonal = i;
-        let mut left = i + 1;
-        for (y, cell) in b.bytes().zip(row.iter_mut().skip(1)) {
-            let best = (diagonal + usize::from(x != y)).min(left + 1).min(*cell + 1);
-            diagonal = *cell;
-            *cell = best;
-            left = best;
-        }
-        if let Some(first) = row.first_mut() {
-            *first = i + 1;
-        }
-    }
-    row.last().copied().unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -270,27 +270,14 @@ impl LoadBuffer {
     }
 
     pub(super) fn integer(&mut self, value: i128) {
-        let Ok(small) = i64::try_from(value) else {
-            self.display(value);
-            return;
-        };
-        if small < 0 {
-            self.bytes.push(b'-');
+        match i64::try_from(value) {
+            Ok(value) => self.digits(value),
+            Err(_) => self.digits(value),
         }
-        self.digits(small.unsigned_abs());
     }
 
-    fn digits(&mut self, mut value: u64) {
-        let (mut digits, mut at) = ([0_u8; 20], 20);
-        loop {
-            at -= 1;
-            digits[at] = b'0' + u8::try_from(value % 10).unwrap_or_default();
-            value /= 10;
-            if value == 0 {
-                break;
-            }
-        }
-        self.bytes.extend_from_slice(&digits[at..]);
+    fn digits(&mut self, value: impl itoa::Integer) {
+        self.number(itoa::Buffer::new().format(value));
     }
 
     /// A decimal of `scale` digits behind the point.
@@ -317,12 +304,8 @@ impl LoadBuffer {
 
     /// A double, by the shortest text that is this one and no other.
     pub(super) fn double(&mut self, value: f64) {
-        self.display(format_args!("{value:e}"));
-    }
-
-    fn display(&mut self, value: impl std::fmt::Display) {
         // A Vec takes all that is written.
-        let _ = write!(self.bytes, "{value}");
+        let _ = write!(self.bytes, "{value:e}");
     }
 
     /// A number's own digits.
