@@ -162,6 +162,21 @@ pub fn push_period(text: &mut String, months: i32, days: i32, value: i64, unit: 
 }
 
 impl Item<'_> {
+    /// Whether it is a number, or true or false.
+    #[must_use]
+    pub fn is_number(&self) -> bool {
+        let is_exact =
+            matches!(self, Self::Int(_) | Self::UInt(_) | Self::Decimal(..) | Self::WideDecimal(..));
+        is_exact || matches!(self, Self::Bool(_) | Self::Float(_) | Self::Double(_))
+    }
+
+    /// The digits of an exact number, as [`push_number`] writes them.
+    #[must_use]
+    pub fn digits(&self) -> Option<String> {
+        let mut digits = String::new();
+        push_number(&mut digits, self).then_some(digits)
+    }
+
     /// The value in words for an error: short, and without what a secret would show of itself in full.
     #[must_use]
     pub fn shown(&self) -> String {

@@ -7,9 +7,7 @@ use arrow_schema::{DataType, Field, FieldRef, TimeUnit};
 use longshore_core::EXTENSION;
 use serde_json::{Map, Number, Value};
 
-use crate::{
-    Item, Items, Misfit, microseconds, push_date, push_number, push_period, push_time, push_timestamp, uuid,
-};
+use crate::{Item, Items, Misfit, microseconds, push_date, push_period, push_time, push_timestamp, uuid};
 
 const DAY: i64 = 86_400_000_000;
 
@@ -27,7 +25,7 @@ fn document(item: &Item<'_>, field: &Field) -> Result<Value, Misfit> {
         Item::Float(value) => number(f64::from(*value), &value.to_string())?,
         Item::Double(value) => number(*value, "")?,
         // A reader would make doubles of numbers with many digits.
-        Item::Decimal(..) | Item::WideDecimal(..) => decimal(item),
+        Item::Decimal(..) | Item::WideDecimal(..) => Value::String(item.digits().unwrap_or_default()),
         Item::Text(value) if is_json(field) => embedded(value)?,
         Item::Text(value) => Value::String((*value).to_owned()),
         Item::Bytes(_) => return Err(Misfit::with_hint("JSON has no bytes", "encode them as text")),
@@ -111,12 +109,6 @@ fn embedded(text: &str) -> Result<Value, Misfit> {
     serde_json::from_str(text).map_err(|error| {
         Misfit::with_hint(format!("the text is not JSON: {error}"), "mend it, or write it as plain text")
     })
-}
-
-fn decimal(item: &Item<'_>) -> Value {
-    let mut text = String::new();
-    push_number(&mut text, item);
-    Value::String(text)
 }
 
 /// A float of 32 bits has a shorter text, which reads back as the same.

@@ -36,5 +36,5 @@ pub use items::{Items, Uniform};
 pub use json::{element, is_nested, json};
 pub use lines::{csv_lines, json_lines, texts};
 pub use losses::Losses;
-pub use parameters::{null_parameters, parameters};
+pub use parameters::{null_parameters, parameter, parameters};
 pub use primitive::{Booleans, Primitive, Validity, fault, parsed};

@@ -148,13 +148,6 @@ impl<'a> Column<'a> {
             Item::Null => to.push_str("null"),
             Item::Float(value) if !value.is_finite() => return Err(not_finite(f64::from(value))),
             Item::Double(value) if !value.is_finite() => return Err(not_finite(value)),
-            item @ (Item::Bool(_)
-            | Item::Int(_)
-            | Item::UInt(_)
-            | Item::Float(_)
-            | Item::Double(_)
-            | Item::Decimal(..)
-            | Item::WideDecimal(..)) => push_plain(&item, to)?,
             Item::Text(text) if self.is_json() => push_document(text, to)?,
             Item::Text(text) => push_quoted(text, to)?,
             Item::List(values) => {
@@ -182,6 +175,7 @@ impl<'a> Column<'a> {
                 let field = Field::new(self.field.name(), array.data_type().clone(), true);
                 Column::new(&whole, &field)?.push_json(row, to)?;
             }
+            item if item.is_number() => push_plain(&item, to)?,
             item => {
                 let mut text = String::new();
                 push_plain(&item, &mut text)?;

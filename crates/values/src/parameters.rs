@@ -4,7 +4,7 @@ use arrow_array::{Array, ArrayRef, RecordBatch, StructArray};
 use arrow_schema::{Field, Schema, TimeUnit};
 use longshore_core::{Error, Param, Params, Place, Result, Value};
 
-use crate::{Item, Items, microseconds, push_number};
+use crate::{Item, Items, microseconds};
 
 /// Parameters that are all NULL, one for each column.
 #[must_use]
@@ -23,7 +23,7 @@ pub fn parameters(batch: &RecordBatch, by_name: bool, first: u64) -> Result<Vec<
     let columns = columns.map(|(field, array)| Items::new(array, field)).collect::<Result<Vec<_>>>()?;
     let row = |at: usize| {
         let values = columns.iter().zip(schema.fields()).map(|(column, field)| {
-            value(&column.get(at), field).map_err(|error| {
+            parameter(&column.get(at), field).map_err(|error| {
                 error.at(Place {
                     column: Some(field.name().clone()),
                     row: Some(first + at as u64),
@@ -42,7 +42,8 @@ pub fn parameters(batch: &RecordBatch, by_name: bool, first: u64) -> Result<Vec<
     (0..batch.num_rows()).map(row).collect()
 }
 
-fn value(item: &Item<'_>, field: &Field) -> Result<Value> {
+/// The parameter of `item`, which is a value of `field`.
+pub fn parameter(item: &Item<'_>, field: &Field) -> Result<Value> {
     Ok(match item {
         Item::Null => Value::Null,
         Item::Bool(value) => Value::Bool(*value),
@@ -50,11 +51,7 @@ fn value(item: &Item<'_>, field: &Field) -> Result<Value> {
         Item::UInt(value) => Value::Int((*value).into()),
         Item::Float(value) => Value::Float((*value).into()),
         Item::Double(value) => Value::Float(*value),
-        Item::Decimal(..) | Item::WideDecimal(..) => {
-            let mut digits = String::new();
-            push_number(&mut digits, item);
-            Value::Decimal(digits)
-        }
+        Item::Decimal(..) | Item::WideDecimal(..) => Value::Decimal(item.digits().unwrap_or_default()),
         Item::Text(text) => Value::Text((*text).into()),
         Item::Bytes(bytes) => Value::Bytes(bytes.to_vec()),
         Item::Uuid(bytes) => Value::Uuid(**bytes),
@@ -82,10 +79,10 @@ fn whole(time: i64, unit: TimeUnit) -> Result<i64> {
 fn list(values: &ArrayRef, field: &Field) -> Result<Vec<Value>> {
     let item = Field::new(field.name(), values.data_type().clone(), true);
     let items = Items::new(values, &item)?;
-    (0..values.len()).map(|at| value(&items.get(at), &item)).collect()
+    (0..values.len()).map(|at| parameter(&items.get(at), &item)).collect()
 }
 
 fn fields(array: &StructArray, row: usize) -> Result<Vec<Value>> {
     let columns = array.fields().iter().zip(array.columns());
-    columns.map(|(field, column)| value(&Items::new(column, field)?.get(row), field)).collect()
+    columns.map(|(field, column)| parameter(&Items::new(column, field)?.get(row), field)).collect()
 }

@@ -4,7 +4,7 @@ use arrow_schema::{DataType, FieldRef, TimeUnit};
 use longshore_core::{Error, Kind, Load, Place, Result, TableName};
 use longshore_source::table::value_type;
 use longshore_source::{Nested, fit};
-use longshore_values::{Item, Misfit, push_period, uuid};
+use longshore_values::{Item, Misfit, push_number, push_period, uuid};
 
 use super::load::{Form, LoadBuffer};
 use super::table::{Column, Length, NAMING, Native};
@@ -175,15 +175,17 @@ fn as_text<'a>(
     match item {
         Item::Text(text) => return Ok(text),
         Item::Uuid(bytes) => *scratch = uuid(bytes),
-        Item::Int(_) | Item::UInt(_) | Item::Decimal(..) | Item::WideDecimal(..) => {
-            number::digits(item, scratch);
-        }
         Item::Interval(months, days, nanoseconds) => {
             scratch.clear();
             push_period(scratch, *months, *days, *nanoseconds, TimeUnit::Nanosecond);
         }
         Item::List(_) | Item::Row(..) => *scratch = fit::document(item, field, nested)?,
-        _ => return Err(fit::unsuited(item)),
+        _ => {
+            scratch.clear();
+            if !push_number(scratch, item) {
+                return Err(fit::unsuited(item));
+            }
+        }
     }
     Ok(scratch)
 }

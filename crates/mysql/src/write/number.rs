@@ -31,15 +31,14 @@ pub(super) fn year(item: &Item<'_>, buffer: &mut LoadBuffer) -> Result<(), Misfi
     Ok(())
 }
 
-/// Writes the digits of an exact number into `scratch`.
-pub(super) fn digits(item: &Item<'_>, scratch: &mut String) {
+/// Writes the digits of an exact number into `scratch`; `false` for any other value.
+fn digits(item: &Item<'_>, scratch: &mut String) -> bool {
     scratch.clear();
-    match item {
-        Item::Bool(value) => scratch.push(if *value { '1' } else { '0' }),
-        _ => {
-            push_number(scratch, item);
-        }
+    if let Item::Bool(value) = item {
+        scratch.push(if *value { '1' } else { '0' });
+        return true;
     }
+    push_number(scratch, item)
 }
 
 pub(super) fn decimal(
@@ -70,9 +69,7 @@ pub(super) fn decimal(
         }
         Item::Float(value) => shortest(f64::from(*value), scratch)?,
         Item::Double(value) => shortest(*value, scratch)?,
-        Item::Bool(_) | Item::Int(_) | Item::UInt(_) | Item::Decimal(..) | Item::WideDecimal(..) => {
-            digits(item, scratch);
-        }
+        _ if digits(item, scratch) => {}
         _ => return Err(fit::unsuited(item)),
     }
     decimals.check(scratch)?;
@@ -102,8 +99,7 @@ pub(super) fn float(
     let value = match item {
         Item::Float(value) => f64::from(*value),
         Item::Double(value) => *value,
-        Item::Bool(_) | Item::Int(_) | Item::UInt(_) | Item::Decimal(..) | Item::WideDecimal(..) => {
-            digits(item, scratch);
+        _ if digits(item, scratch) => {
             let value = fit::double(scratch, is_single)?;
             // Whose zeros at the end are its own, not those of a shorter number.
             let is_integer = matches!(item, Item::Bool(_) | Item::Int(_) | Item::UInt(_));

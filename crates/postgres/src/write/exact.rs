@@ -3,7 +3,7 @@
 use arrow_schema::TimeUnit;
 use longshore_source::fit::{self, Decimals};
 use longshore_values::calendar;
-use longshore_values::{Item, Misfit, microseconds, push_number};
+use longshore_values::{Item, Misfit, microseconds};
 
 use crate::types::{Class, Kind, Type, precision_and_scale};
 
@@ -38,11 +38,10 @@ pub(super) fn check(item: &Item<'_>, native: &Type) -> Result<(), Misfit> {
 
 /// The digits of a finite number, with their point.
 pub(super) fn digits(item: &Item<'_>) -> Option<String> {
-    let mut text = String::new();
     match item {
         Item::Double(value) if value.is_finite() => Some(value.to_string()),
         Item::Float(value) if value.is_finite() => Some(value.to_string()),
-        _ => push_number(&mut text, item).then_some(text),
+        _ => item.digits(),
     }
 }
 
@@ -157,17 +156,7 @@ fn check_kept(item: &Item<'_>, native: &Type) -> Result<(), Misfit> {
 
 /// A number is not a date: the server would read 20260131 as one, and 5 as seconds.
 fn refuse_numbers(item: &Item<'_>) -> Result<(), Misfit> {
-    let is_number = matches!(
-        item,
-        Item::Bool(_)
-            | Item::Int(_)
-            | Item::UInt(_)
-            | Item::Float(_)
-            | Item::Double(_)
-            | Item::Decimal(..)
-            | Item::WideDecimal(..)
-    );
-    if is_number {
+    if item.is_number() {
         return Err(Misfit::with_hint("a number is not a time", "convert the data to dates or times"));
     }
     Ok(())

@@ -1,10 +1,10 @@
 //! Values -> texts that the server parses: arrays, composites, and whatever has no binary form here.
 
 use arrow_array::{Array, ArrayRef, StructArray};
-use arrow_schema::{DataType, Field, TimeUnit};
+use arrow_schema::{DataType, Field};
 use longshore_core::Value;
 use longshore_source::fit;
-use longshore_values::{Item, Items, Misfit, element, json};
+use longshore_values::{Item, Items, Misfit, element, json, parameter};
 
 use super::exact;
 use crate::encode;
@@ -25,36 +25,18 @@ pub(super) fn put(item: &Item<'_>, field: &Field, native: &Type, cell: &mut Stri
     }
 }
 
-/// The value in the words of a parameter, which the server parses in the same way.
+/// The value, which [`exact::check`] has let pass, in the words of a parameter: the server parses them in the same way.
 fn value(item: &Item<'_>, field: &Field, native: &Type) -> Result<Value, Misfit> {
-    let microseconds = |value: i64, unit: TimeUnit| exact::whole_microseconds(native, value, unit);
     Ok(match item {
-        Item::Null => Value::Null,
         Item::Bool(value) if is_integer(native) => Value::Int((*value).into()),
-        Item::Bool(value) => Value::Bool(*value),
-        Item::Int(value) => Value::Int((*value).into()),
-        Item::UInt(value) => Value::Int((*value).into()),
         Item::Float(value) if is_integer(native) => whole(f64::from(*value)),
         Item::Double(value) if is_integer(native) => whole(*value),
         // The shortest text of a float of 32 bits, which a double's would lengthen.
         Item::Float(value) if value.is_finite() && !native.is(Class::Float8) => {
             Value::Text(value.to_string())
         }
-        Item::Float(value) => Value::Float((*value).into()),
-        Item::Double(value) => Value::Float(*value),
         Item::Decimal(..) | Item::WideDecimal(..) => decimal(item, native),
-        Item::Text(value) => Value::Text((*value).to_owned()),
         Item::Bytes(value) if native.is(Class::Geometry) => Value::Bytes(geometry::ewkb(native, value)?),
-        Item::Bytes(value) => Value::Bytes(value.to_vec()),
-        Item::Uuid(value) => Value::Uuid(**value),
-        Item::Date(days) => Value::Date(*days),
-        Item::Time(value, unit) => Value::Time(microseconds(*value, *unit)?, None),
-        Item::Timestamp(value, unit) => Value::Timestamp(microseconds(*value, *unit)?),
-        Item::TimestampTz(value, unit) => Value::TimestampTz(microseconds(*value, *unit)?),
-        Item::Duration(value, unit) => Value::Interval(0, 0, microseconds(*value, *unit)?),
-        Item::Interval(months, days, nanoseconds) => {
-            Value::Interval(*months, *days, microseconds(*nanoseconds, TimeUnit::Nanosecond)?)
-        }
         Item::List(_) | Item::Row(..) if native.is(Class::Json) || native.is(Class::Jsonb) => {
             Value::Json(json(item, field)?)
         }
@@ -67,6 +49,7 @@ fn value(item: &Item<'_>, field: &Field, native: &Type) -> Result<Value, Misfit>
             Kind::Range(bound) => Value::Text(range_text(row, *at, bound)?),
             _ => composite(item, native)?,
         },
+        _ => parameter(item, field)?,
     })
 }
 
