@@ -191,7 +191,12 @@ impl CopyRows {
         Ok(())
     }
 
-    fn binary_row(&mut self, encoders: &[ColumnEncoder<'_>], items: &[Items<'_>], row: usize) -> Result<()> {
+    fn binary_row(
+        &mut self,
+        encoders: &[ColumnEncoder<'_, '_>],
+        items: &[Items<'_>],
+        row: usize,
+    ) -> Result<()> {
         let Self { columns, message, count, .. } = self;
         let number = i16::try_from(columns.len()).unwrap_or(i16::MAX);
         message.extend_from_slice(&number.to_be_bytes());

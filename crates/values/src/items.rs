@@ -7,21 +7,28 @@ use arrow_array::types::{
     IntervalMonthDayNanoType, IntervalYearMonthType, RunEndIndexType, UInt8Type, UInt16Type, UInt32Type,
     UInt64Type,
 };
-use arrow_array::{Array, ArrayRef, BooleanArray, StructArray};
-use arrow_buffer::{NullBuffer, ScalarBuffer, i256};
+use arrow_array::{Array, ArrayAccessor, ArrayRef};
+use arrow_buffer::{ArrowNativeType, NullBuffer, i256};
 use arrow_schema::{DataType, Field, IntervalUnit, TimeUnit};
-use half::f16;
 use longshore_core::{EXTENSION, Error, Result};
 
 use crate::{Item, stored};
 
 /// The values of one array. Dictionaries, run ends and views are gone: what they stand for is left.
 pub struct Items<'a> {
-    nulls: Option<NullBuffer>,
+    nulls: Option<&'a NullBuffer>,
     values: Values<'a>,
 }
 
-/// Values that are all of one form.
+enum Values<'a> {
+    Uniform(Uniform<'a>),
+    Other(Value<'a>),
+}
+
+/// The value of a row that is not NULL.
+type Value<'a> = Box<dyn Fn(usize) -> Item<'a> + 'a>;
+
+/// Values of one of the commonest forms.
 #[derive(Clone, Copy, Debug)]
 pub enum Uniform<'a> {
     /// Integers with a sign, of 32 bits.
@@ -40,74 +47,26 @@ pub enum Uniform<'a> {
     LargeText(&'a arrow_array::LargeStringArray),
 }
 
-enum Values<'a> {
-    Null,
-    Bool(&'a BooleanArray),
-    Int8(&'a [i8]),
-    Int16(&'a [i16]),
-    Int32(&'a [i32]),
-    Int64(&'a [i64]),
-    UInt8(&'a [u8]),
-    UInt16(&'a [u16]),
-    UInt32(&'a [u32]),
-    UInt64(&'a [u64]),
-    Float16(&'a [f16]),
-    Float32(&'a [f32]),
-    Float64(&'a [f64]),
-    Decimal32(&'a [i32], i8),
-    Decimal64(&'a [i64], i8),
-    Decimal128(&'a [i128], i8),
-    Decimal256(&'a [i256], i8),
-    Text(&'a arrow_array::StringArray),
-    LargeText(&'a arrow_array::LargeStringArray),
-    TextView(&'a arrow_array::StringViewArray),
-    Bytes(&'a arrow_array::BinaryArray),
-    LargeBytes(&'a arrow_array::LargeBinaryArray),
-    BytesView(&'a arrow_array::BinaryViewArray),
-    Fixed(&'a arrow_array::FixedSizeBinaryArray),
-    Uuid(&'a arrow_array::FixedSizeBinaryArray),
-    Date32(&'a [i32]),
-    Date64(&'a [i64]),
-    Time32(ScalarBuffer<i32>, TimeUnit),
-    Time64(ScalarBuffer<i64>, TimeUnit),
-    Timestamp(ScalarBuffer<i64>, TimeUnit),
-    TimestampTz(ScalarBuffer<i64>, TimeUnit),
-    Duration(ScalarBuffer<i64>, TimeUnit),
-    Months(&'a [i32]),
-    DayTime(&'a [arrow_buffer::IntervalDayTime]),
-    MonthDayNano(&'a [arrow_buffer::IntervalMonthDayNano]),
-    List(&'a arrow_array::ListArray),
-    LargeList(&'a arrow_array::LargeListArray),
-    FixedList(&'a arrow_array::FixedSizeListArray),
-    ListView(&'a arrow_array::ListViewArray),
-    LargeListView(&'a arrow_array::LargeListViewArray),
-    Map(&'a arrow_array::MapArray),
-    Struct(&'a StructArray),
-    /// The values that each row's number of `keys` stands for.
-    Dictionary(Vec<usize>, Box<Items<'a>>),
-}
-
 impl<'a> Items<'a> {
     /// The values of `array`, which is a column of `field`.
     pub fn new(array: &'a dyn Array, field: &Field) -> Result<Self> {
         let is_uuid = field.metadata().get(EXTENSION).is_some_and(|name| name == "arrow.uuid");
-        Ok(Self { nulls: array.nulls().cloned(), values: values(array, is_uuid)? })
+        Self::of(array, is_uuid)
+    }
+
+    fn of(array: &'a dyn Array, is_uuid: bool) -> Result<Self> {
+        let values = match Uniform::of(array) {
+            Some(values) => Values::Uniform(values),
+            None => Values::Other(value(array, is_uuid)?),
+        };
+        Ok(Self { nulls: array.nulls(), values })
     }
 
     /// All values at once, where they are of the commonest forms and none is NULL.
     #[must_use]
     pub fn uniform(&self) -> Option<Uniform<'a>> {
-        if self.nulls.as_ref().is_some_and(|nulls| nulls.null_count() > 0) {
-            return None;
-        }
-        match &self.values {
-            Values::Int32(values) => Some(Uniform::Int32(values)),
-            Values::Int64(values) => Some(Uniform::Int(values)),
-            Values::Float64(values) => Some(Uniform::Double(values)),
-            Values::Decimal128(values, scale) => Some(Uniform::Decimal(values, *scale)),
-            Values::Date32(values) => Some(Uniform::Date(values)),
-            Values::Text(array) => Some(Uniform::Text(array)),
-            Values::LargeText(array) => Some(Uniform::LargeText(array)),
+        match self.values {
+            Values::Uniform(values) if self.nulls.is_none_or(|nulls| nulls.null_count() == 0) => Some(values),
             _ => None,
         }
     }
@@ -116,68 +75,48 @@ impl<'a> Items<'a> {
     #[inline]
     #[must_use]
     pub fn get(&self, row: usize) -> Item<'a> {
-        if self.nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {
+        if self.nulls.is_some_and(|nulls| nulls.is_null(row)) {
             return Item::Null;
         }
         match &self.values {
-            Values::Null => Item::Null,
-            Values::Bool(array) => Item::Bool(array.value(row)),
-            Values::Int8(values) => Item::Int(values[row].into()),
-            Values::Int16(values) => Item::Int(values[row].into()),
-            Values::Int32(values) => Item::Int(values[row].into()),
-            Values::Int64(values) => Item::Int(values[row]),
-            Values::UInt8(values) => Item::UInt(values[row].into()),
-            Values::UInt16(values) => Item::UInt(values[row].into()),
-            Values::UInt32(values) => Item::UInt(values[row].into()),
-            Values::UInt64(values) => Item::UInt(values[row]),
-            Values::Float16(values) => Item::Float(values[row].to_f32()),
-            Values::Float32(values) => Item::Float(values[row]),
-            Values::Float64(values) => Item::Double(values[row]),
-            Values::Decimal32(values, scale) => Item::Decimal(values[row].into(), *scale),
-            Values::Decimal64(values, scale) => Item::Decimal(values[row].into(), *scale),
-            Values::Decimal128(values, scale) => Item::Decimal(values[row], *scale),
-            Values::Decimal256(values, scale) => match values[row].to_i128() {
-                Some(value) => Item::Decimal(value, *scale),
-                None => Item::WideDecimal(values[row], *scale),
-            },
-            Values::Text(array) => Item::Text(array.value(row)),
-            Values::LargeText(array) => Item::Text(array.value(row)),
-            Values::TextView(array) => Item::Text(array.value(row)),
-            Values::Bytes(array) => Item::Bytes(array.value(row)),
-            Values::LargeBytes(array) => Item::Bytes(array.value(row)),
-            Values::BytesView(array) => Item::Bytes(array.value(row)),
-            Values::Fixed(array) => Item::Bytes(array.value(row)),
-            Values::Uuid(array) => {
-                array.value(row).try_into().map_or_else(|_| Item::Bytes(array.value(row)), Item::Uuid)
+            Values::Uniform(values) => values.get(row),
+            Values::Other(value) => value(row),
+        }
+    }
+}
+
+impl<'a> Uniform<'a> {
+    fn of(array: &'a dyn Array) -> Option<Self> {
+        Some(match *array.data_type() {
+            DataType::Int32 => Self::Int32(array.as_primitive::<Int32Type>().values()),
+            DataType::Int64 => Self::Int(array.as_primitive::<Int64Type>().values()),
+            DataType::Float64 => Self::Double(array.as_primitive::<Float64Type>().values()),
+            DataType::Decimal128(_, scale) => {
+                Self::Decimal(array.as_primitive::<Decimal128Type>().values(), scale)
             }
-            Values::Date32(values) => Item::Date(values[row]),
-            Values::Date64(values) => date(values[row]),
-            Values::Time32(values, unit) => Item::Time(values[row].into(), *unit),
-            Values::Time64(values, unit) => Item::Time(values[row], *unit),
-            Values::Timestamp(values, unit) => Item::Timestamp(values[row], *unit),
-            Values::TimestampTz(values, unit) => Item::TimestampTz(values[row], *unit),
-            Values::Duration(values, unit) => Item::Duration(values[row], *unit),
-            Values::Months(values) => Item::Interval(values[row], 0, 0),
-            Values::DayTime(values) => {
-                Item::Interval(0, values[row].days, i64::from(values[row].milliseconds) * 1_000_000)
-            }
-            Values::MonthDayNano(values) => {
-                Item::Interval(values[row].months, values[row].days, values[row].nanoseconds)
-            }
-            Values::List(array) => Item::List(array.value(row)),
-            Values::LargeList(array) => Item::List(array.value(row)),
-            Values::FixedList(array) => Item::List(array.value(row)),
-            Values::ListView(array) => Item::List(array.value(row)),
-            Values::LargeListView(array) => Item::List(array.value(row)),
-            Values::Map(array) => Item::List(std::sync::Arc::new(array.value(row))),
-            Values::Struct(array) => Item::Row(array, row),
-            Values::Dictionary(keys, items) => items.get(keys[row]),
+            DataType::Date32 => Self::Date(array.as_primitive::<Date32Type>().values()),
+            DataType::Utf8 => Self::Text(array.as_string()),
+            DataType::LargeUtf8 => Self::LargeText(array.as_string()),
+            _ => return None,
+        })
+    }
+
+    #[inline]
+    fn get(&self, row: usize) -> Item<'a> {
+        match self {
+            Self::Int32(values) => Item::Int(values[row].into()),
+            Self::Int(values) => Item::Int(values[row]),
+            Self::Double(values) => Item::Double(values[row]),
+            Self::Decimal(values, scale) => Item::Decimal(values[row], *scale),
+            Self::Date(values) => Item::Date(values[row]),
+            Self::Text(array) => Item::Text(array.value(row)),
+            Self::LargeText(array) => Item::Text(array.value(row)),
         }
     }
 }
 
 /// A day, unless the milliseconds have a time of day, too.
-fn date(milliseconds: i64) -> Item<'static> {
+fn date<'a>(milliseconds: i64) -> Item<'a> {
     const DAY: i64 = 86_400_000;
     match i32::try_from(milliseconds / DAY) {
         Ok(days) if milliseconds % DAY == 0 => Item::Date(days),
@@ -185,87 +124,109 @@ fn date(milliseconds: i64) -> Item<'static> {
     }
 }
 
-#[allow(clippy::too_many_lines)] // one line a type
-fn values(array: &dyn Array, is_uuid: bool) -> Result<Values<'_>> {
+fn wide_decimal(value: i256, scale: i8) -> Item<'static> {
+    value.to_i128().map_or(Item::WideDecimal(value, scale), |value| Item::Decimal(value, scale))
+}
+
+fn each<'a, A: ArrayAccessor + 'a>(array: A, item: impl Fn(A::Item) -> Item<'a> + 'a) -> Value<'a> {
+    Box::new(move |row| item(array.value(row)))
+}
+
+fn count<'a, T: ArrowNativeType + Into<i64>>(
+    array: &dyn Array,
+    unit: TimeUnit,
+    item: impl Fn(i64, TimeUnit) -> Item<'a> + 'a,
+) -> Value<'a> {
+    let values = stored::<T>(array);
+    Box::new(move |row| item(values[row].into(), unit))
+}
+
+/// The values of an array that is not [`Uniform`].
+fn value(array: &dyn Array, is_uuid: bool) -> Result<Value<'_>> {
     macro_rules! of {
-        ($kind:ty) => {
-            array.as_primitive::<$kind>().values().as_ref()
+        ($kind:ty, $item:expr) => {
+            each(array.as_primitive::<$kind>(), $item)
         };
     }
-    Ok(match array.data_type() {
-        DataType::Null => Values::Null,
-        DataType::Boolean => Values::Bool(array.as_boolean()),
-        DataType::Int8 => Values::Int8(of!(Int8Type)),
-        DataType::Int16 => Values::Int16(of!(Int16Type)),
-        DataType::Int32 => Values::Int32(of!(Int32Type)),
-        DataType::Int64 => Values::Int64(of!(Int64Type)),
-        DataType::UInt8 => Values::UInt8(of!(UInt8Type)),
-        DataType::UInt16 => Values::UInt16(of!(UInt16Type)),
-        DataType::UInt32 => Values::UInt32(of!(UInt32Type)),
-        DataType::UInt64 => Values::UInt64(of!(UInt64Type)),
-        DataType::Float16 => Values::Float16(of!(Float16Type)),
-        DataType::Float32 => Values::Float32(of!(Float32Type)),
-        DataType::Float64 => Values::Float64(of!(Float64Type)),
-        DataType::Decimal32(_, scale) => Values::Decimal32(of!(Decimal32Type), *scale),
-        DataType::Decimal64(_, scale) => Values::Decimal64(of!(Decimal64Type), *scale),
-        DataType::Decimal128(_, scale) => Values::Decimal128(of!(Decimal128Type), *scale),
-        DataType::Decimal256(_, scale) => Values::Decimal256(of!(Decimal256Type), *scale),
-        DataType::Utf8 => Values::Text(array.as_string()),
-        DataType::LargeUtf8 => Values::LargeText(array.as_string()),
-        DataType::Utf8View => Values::TextView(array.as_string_view()),
-        DataType::Binary => Values::Bytes(array.as_binary()),
-        DataType::LargeBinary => Values::LargeBytes(array.as_binary()),
-        DataType::BinaryView => Values::BytesView(array.as_binary_view()),
-        DataType::FixedSizeBinary(_) if is_uuid => Values::Uuid(array.as_fixed_size_binary()),
-        DataType::FixedSizeBinary(_) => Values::Fixed(array.as_fixed_size_binary()),
-        DataType::Date32 => Values::Date32(of!(Date32Type)),
-        DataType::Date64 => Values::Date64(of!(Date64Type)),
-        DataType::Time32(unit) => Values::Time32(stored(array), *unit),
-        DataType::Time64(unit) => Values::Time64(stored(array), *unit),
-        DataType::Timestamp(unit, None) => Values::Timestamp(stored(array), *unit),
-        DataType::Timestamp(unit, Some(_)) => Values::TimestampTz(stored(array), *unit),
-        DataType::Duration(unit) => Values::Duration(stored(array), *unit),
-        DataType::Interval(IntervalUnit::YearMonth) => Values::Months(of!(IntervalYearMonthType)),
-        DataType::Interval(IntervalUnit::DayTime) => Values::DayTime(of!(IntervalDayTimeType)),
-        DataType::Interval(IntervalUnit::MonthDayNano) => Values::MonthDayNano(of!(IntervalMonthDayNanoType)),
-        DataType::List(_) => Values::List(array.as_list()),
-        DataType::LargeList(_) => Values::LargeList(array.as_list()),
-        DataType::FixedSizeList(..) => Values::FixedList(array.as_fixed_size_list()),
-        DataType::ListView(_) => Values::ListView(array.as_list_view()),
-        DataType::LargeListView(_) => Values::LargeListView(array.as_list_view()),
-        DataType::Map(..) => Values::Map(array.as_map()),
-        DataType::Struct(_) => Values::Struct(array.as_struct()),
+    Ok(match *array.data_type() {
+        DataType::Null => Box::new(|_| Item::Null),
+        DataType::Boolean => each(array.as_boolean(), Item::Bool),
+        DataType::Int8 => of!(Int8Type, |value| Item::Int(value.into())),
+        DataType::Int16 => of!(Int16Type, |value| Item::Int(value.into())),
+        DataType::UInt8 => of!(UInt8Type, |value| Item::UInt(value.into())),
+        DataType::UInt16 => of!(UInt16Type, |value| Item::UInt(value.into())),
+        DataType::UInt32 => of!(UInt32Type, |value| Item::UInt(value.into())),
+        DataType::UInt64 => of!(UInt64Type, Item::UInt),
+        DataType::Float16 => of!(Float16Type, |value| Item::Float(value.to_f32())),
+        DataType::Float32 => of!(Float32Type, Item::Float),
+        DataType::Decimal32(_, scale) => of!(Decimal32Type, move |value| Item::Decimal(value.into(), scale)),
+        DataType::Decimal64(_, scale) => of!(Decimal64Type, move |value| Item::Decimal(value.into(), scale)),
+        DataType::Decimal256(_, scale) => of!(Decimal256Type, move |value| wide_decimal(value, scale)),
+        DataType::Utf8View => each(array.as_string_view(), Item::Text),
+        DataType::Binary => each(array.as_binary::<i32>(), Item::Bytes),
+        DataType::LargeBinary => each(array.as_binary::<i64>(), Item::Bytes),
+        DataType::BinaryView => each(array.as_binary_view(), Item::Bytes),
+        DataType::FixedSizeBinary(_) if is_uuid => each(array.as_fixed_size_binary(), |bytes| {
+            bytes.try_into().map_or(Item::Bytes(bytes), Item::Uuid)
+        }),
+        DataType::FixedSizeBinary(_) => each(array.as_fixed_size_binary(), Item::Bytes),
+        DataType::Date64 => of!(Date64Type, date),
+        DataType::Time32(unit) => count::<i32>(array, unit, Item::Time),
+        DataType::Time64(unit) => count::<i64>(array, unit, Item::Time),
+        DataType::Timestamp(unit, None) => count::<i64>(array, unit, Item::Timestamp),
+        DataType::Timestamp(unit, Some(_)) => count::<i64>(array, unit, Item::TimestampTz),
+        DataType::Duration(unit) => count::<i64>(array, unit, Item::Duration),
+        DataType::Interval(IntervalUnit::YearMonth) => {
+            of!(IntervalYearMonthType, |months| Item::Interval(months, 0, 0))
+        }
+        DataType::Interval(IntervalUnit::DayTime) => of!(IntervalDayTimeType, |value| {
+            Item::Interval(0, value.days, i64::from(value.milliseconds) * 1_000_000)
+        }),
+        DataType::Interval(IntervalUnit::MonthDayNano) => of!(IntervalMonthDayNanoType, |value| {
+            Item::Interval(value.months, value.days, value.nanoseconds)
+        }),
+        DataType::List(_) => each(array.as_list::<i32>(), Item::List),
+        DataType::LargeList(_) => each(array.as_list::<i64>(), Item::List),
+        DataType::FixedSizeList(..) => each(array.as_fixed_size_list(), Item::List),
+        DataType::ListView(_) => each(array.as_list_view::<i32>(), Item::List),
+        DataType::LargeListView(_) => each(array.as_list_view::<i64>(), Item::List),
+        DataType::Map(..) => each(array.as_map(), |entries| Item::List(std::sync::Arc::new(entries))),
+        DataType::Struct(_) => {
+            let array = array.as_struct();
+            Box::new(move |row| Item::Row(array, row))
+        }
         DataType::Dictionary(..) => return dictionary(array, is_uuid),
-        DataType::RunEndEncoded(ends, _) => {
+        DataType::RunEndEncoded(ref ends, _) => {
             return match ends.data_type() {
                 DataType::Int16 => runs::<Int16Type>(array, is_uuid),
                 DataType::Int32 => runs::<Int32Type>(array, is_uuid),
                 _ => runs::<Int64Type>(array, is_uuid),
             };
         }
-        other @ DataType::Union(..) => return Err(no_value(other)),
+        ref other => return Err(no_value(other)),
     })
 }
 
-fn dictionary(array: &dyn Array, is_uuid: bool) -> Result<Values<'_>> {
+fn dictionary(array: &dyn Array, is_uuid: bool) -> Result<Value<'_>> {
     let dictionary = array.as_any_dictionary();
     let values = dictionary.values();
     if values.is_empty() {
-        return Ok(Values::Null);
+        return Ok(Box::new(|_| Item::Null));
     }
     // The keys of NULLs may be anything.
     let keys = dictionary.normalized_keys().into_iter().map(|key| key.min(values.len() - 1));
     nested(keys.collect(), values, is_uuid)
 }
 
-fn runs<R: RunEndIndexType>(array: &dyn Array, is_uuid: bool) -> Result<Values<'_>> {
+fn runs<R: RunEndIndexType>(array: &dyn Array, is_uuid: bool) -> Result<Value<'_>> {
     let runs = array.as_run::<R>();
     nested((0..array.len()).map(|row| runs.get_physical_index(row)).collect(), runs.values(), is_uuid)
 }
 
-fn nested(keys: Vec<usize>, values: &ArrayRef, is_uuid: bool) -> Result<Values<'_>> {
-    let items = Items { nulls: values.nulls().cloned(), values: self::values(values, is_uuid)? };
-    Ok(Values::Dictionary(keys, Box::new(items)))
+/// The values that each row's number of `keys` stands for.
+fn nested(keys: Vec<usize>, values: &ArrayRef, is_uuid: bool) -> Result<Value<'_>> {
+    let items = Items::of(values, is_uuid)?;
+    Ok(Box::new(move |row| items.get(keys[row])))
 }
 
 #[cold]

@@ -213,7 +213,7 @@ fn unsuited() -> Misfit {
 
 /// The encoder of a column's batch in the binary format. Without NULLs, and where its values all have a cell,
 /// nothing is left to be decided for each.
-pub(super) enum ColumnEncoder<'a> {
+pub(super) enum ColumnEncoder<'i, 'a> {
     Int4(&'a [i32]),
     Int8(&'a [i64]),
     Float8(&'a [f64]),
@@ -222,11 +222,11 @@ pub(super) enum ColumnEncoder<'a> {
     Text(&'a StringArray),
     LargeText(&'a LargeStringArray),
     /// Values that are looked at one by one.
-    Each(&'a Items<'a>, Encode),
+    Each(&'i Items<'a>, Encode),
 }
 
-impl<'a> ColumnEncoder<'a> {
-    pub(super) fn new(items: &'a Items<'a>, native: &Type, encode: Encode) -> Self {
+impl<'i, 'a> ColumnEncoder<'i, 'a> {
+    pub(super) fn new(items: &'i Items<'a>, native: &Type, encode: Encode) -> Self {
         Self::uniform(items, native).unwrap_or(Self::Each(items, encode))
     }
 
