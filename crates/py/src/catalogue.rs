@@ -125,8 +125,8 @@ pub(crate) fn catalogues(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     ];
     for (name, queries) in known {
         let entries = PyDict::new(py);
-        for (key, query) in queries.entries() {
-            entries.set_item(key, query)?;
+        for (key, query) in queries.clone().entries() {
+            entries.set_item(key, query.as_ref())?;
         }
         catalogues.set_item(name, entries)?;
     }

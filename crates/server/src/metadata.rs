@@ -439,7 +439,8 @@ fn broken(error: &impl std::fmt::Display) -> Error {
 }
 
 fn entries(queries: &CatalogueQueries) -> Vec<String> {
-    queries.entries().into_iter().flat_map(|(name, text)| [name.to_owned(), text.to_owned()]).collect()
+    let mut queries = queries.clone();
+    queries.entries().into_iter().flat_map(|(name, text)| [name.to_owned(), text.to_string()]).collect()
 }
 
 /// The abilities of the server.

@@ -83,39 +83,30 @@ pub struct CatalogueQueries {
 impl CatalogueQueries {
     /// The queries by their names.
     #[must_use]
-    pub fn entries(&self) -> [(&'static str, &str); 11] {
+    pub fn entries(&mut self) -> [(&'static str, &mut Cow<'static, str>); 11] {
         [
-            ("current", &self.current),
-            ("schemas", &self.schemas),
-            ("tables", &self.tables),
-            ("found", &self.found),
-            ("columns", &self.columns),
-            ("constraints", &self.constraints),
-            ("statistics", &self.statistics),
-            ("table_types", &self.table_types),
-            ("found_schema", &self.found_schema),
-            ("use_schema", &self.use_schema),
-            ("temporary", &self.temporary),
+            ("current", &mut self.current),
+            ("schemas", &mut self.schemas),
+            ("tables", &mut self.tables),
+            ("found", &mut self.found),
+            ("columns", &mut self.columns),
+            ("constraints", &mut self.constraints),
+            ("statistics", &mut self.statistics),
+            ("table_types", &mut self.table_types),
+            ("found_schema", &mut self.found_schema),
+            ("use_schema", &mut self.use_schema),
+            ("temporary", &mut self.temporary),
         ]
     }
 
     /// Queries of the names of [`CatalogueQueries::entries`].
     #[must_use]
     pub fn of(mut entries: BTreeMap<String, String>) -> Self {
-        let mut query = |name| Cow::Owned(entries.remove(name).unwrap_or_default());
-        Self {
-            current: query("current"),
-            schemas: query("schemas"),
-            tables: query("tables"),
-            found: query("found"),
-            columns: query("columns"),
-            constraints: query("constraints"),
-            statistics: query("statistics"),
-            table_types: query("table_types"),
-            found_schema: query("found_schema"),
-            use_schema: query("use_schema"),
-            temporary: query("temporary"),
+        let mut queries = Self::default();
+        for (name, query) in queries.entries() {
+            *query = entries.remove(name).unwrap_or_default().into();
         }
+        queries
     }
 }
 
