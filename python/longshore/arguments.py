@@ -148,18 +148,13 @@ def _type(name: str, kind: Any) -> Any:
     if isinstance(kind, type) and kind in _PYTHON:
         return _PYTHON[kind]
     if type(kind).__module__.partition(".")[0] in {"numpy", "pandas"} or hasattr(kind, "dtype"):
-        return _numpy(str(getattr(kind, "name", None) or getattr(kind, "__name__", kind)))
+        numpy = str(getattr(kind, "name", None) or getattr(kind, "__name__", kind))
+        return f"timestamp[{numpy[11:-1]}]" if numpy.startswith("datetime64[") else numpy.lower()
     if type(kind).__module__.startswith("pyarrow"):
         # pyarrow before 17 has the type, but not the capsule.
         return str(kind)
     message = f"schema[{name!r}] is {display(kind)}; give a name such as 'int64', a pyarrow type or a NumPy dtype"
     raise InterfaceError(message)
-
-
-def _numpy(name: str) -> str:
-    if name.startswith("datetime64["):
-        return f"timestamp[{name[11:-1]}]"
-    return name.lower()
 
 
 #: Parts that no one asked for by number: more than this wins nothing, and servers have other clients.

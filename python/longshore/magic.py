@@ -1,5 +1,6 @@
 """``%sql`` and ``%%sql`` in a notebook, after ``%load_ext longshore``."""
 
+import contextlib
 import re
 from collections.abc import Callable
 from functools import partial
@@ -91,17 +92,9 @@ def _variables(query: str, variables: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def _keywords(arguments: str, variables: dict[str, Any]) -> dict[str, Any]:
-    keywords = _evaluated(f"dict({arguments})", variables)
-    if keywords is None:
-        shown = display(arguments)
-        raise InterfaceError(f"the line of %%sql is keywords of longshore.sql after an optional 'name <<', not {shown}")
-    return keywords
-
-
-def _evaluated(text: str, variables: dict[str, Any]) -> dict[str, Any] | None:
     # A SyntaxError holds the line, with what is secret in it: it must not be the context of another exception.
-    try:
-        found: dict[str, Any] = eval(text, variables)  # noqa: S307  the notebook's own code
-    except (SyntaxError, TypeError, ValueError):
-        return None
-    return found
+    with contextlib.suppress(SyntaxError, TypeError, ValueError):
+        keywords: dict[str, Any] = eval(f"dict({arguments})", variables)  # noqa: S307  the notebook's own code
+        return keywords
+    shown = display(arguments)
+    raise InterfaceError(f"the line of %%sql is keywords of longshore.sql after an optional 'name <<', not {shown}")

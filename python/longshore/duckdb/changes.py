@@ -110,7 +110,7 @@ def _definition(column: Column) -> str:
 
 def _delete(mirror: Mirror, transaction: "StoreTransaction", statement: Change, values: Any) -> Answer:
     table = _target(mirror, transaction, statement)
-    if statement.changes_all:
+    if not (statement.others or statement.condition or statement.returning):
         return Answer(transaction.truncate(table.name))
     if statement.returning:
         return _update(mirror, transaction, statement, values)

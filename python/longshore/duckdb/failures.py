@@ -22,13 +22,10 @@ _KINDS: dict[str, type[errors.Error]] = {
     "ConstraintException": errors.IntegrityError,
     "InterruptException": errors.OperationalError,
     "IOException": errors.OperationalError,
-    "ProgrammingError": errors.ProgrammingError,
-    "DataError": errors.DataError,
-    "IntegrityError": errors.IntegrityError,
-    "NotSupportedError": errors.NotSupportedError,
-    "OperationalError": errors.OperationalError,
-    "InternalError": errors.InternalError,
 }
+#: PEP 249's classes have the same names there.
+_NAMES = ("ProgrammingError", "DataError", "IntegrityError", "NotSupportedError", "OperationalError", "InternalError")
+_KINDS |= {name: getattr(errors, name) for name in _NAMES}
 
 _MISSING = re.compile(r"Catalog Error: Table with name (.+?) does not exist!(?:\n|$)", re.DOTALL)
 _UNREADABLE = re.compile(r'Binder Error: No extension found that is capable of reading the file "(.+?)"\n', re.DOTALL)

@@ -15,7 +15,7 @@ from typing import Any
 
 from longshore import _core
 from longshore.duckdb.waiting import defer_interrupts, finish
-from longshore.frames import missing, require_version
+from longshore.frames import needing, require_version
 from longshore.options import Options
 
 #: How the engine has to export its results. Without it, integers of 128 bits wrap, times lose their offset, and bits
@@ -41,11 +41,8 @@ _SPARE = 2
 @cache
 def engine() -> Any:
     """Import DuckDB, which takes longer than a small write into a store: only a statement needs it."""
-    try:
-        with defer_interrupts():
-            import duckdb
-    except ImportError as error:
-        raise missing(library="duckdb", extra="sql", purpose="longshore.sql") from error
+    with needing(library="duckdb", extra="sql", purpose="longshore.sql"), defer_interrupts():
+        import duckdb
     # Before, a filter over Arrow data loses NaN, and a reader that is read twice is empty the second time.
     require_version("duckdb", duckdb.__version__, (2, 0))
     return duckdb

@@ -245,11 +245,6 @@ class Change:
         alias = "" if self.alias is None else f" AS {self.label}"
         return f"SELECT {self.returning} FROM {table}{alias}"
 
-    @property
-    def changes_all(self) -> bool:
-        """Whether it deletes all rows."""
-        return not (self.others or self.condition or self.returning)
-
 
 def _value(text: str, default: str | None) -> str:
     return f"({default or 'NULL'})" if text.strip().lower() == "default" else f"({text})"

@@ -1,8 +1,9 @@
 """The dataframe libraries: one file each, imported only when its library is asked for."""
 
+import contextlib
 import importlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal, Protocol, assert_never, runtime_checkable
 
@@ -122,6 +123,15 @@ def missing(*, library: str, extra: str, purpose: str, instead: str = "") -> Imp
     """Make the error for a ``library`` that is not installed; ``instead`` is what does without."""
     other = f", or {instead}" if instead else ""
     return ImportError(f"{purpose} needs {library}: pip install 'longshore[{extra}]'{other}", name=library)
+
+
+@contextlib.contextmanager
+def needing(**what: str) -> Iterator[None]:
+    """Import a library, or raise what ``missing`` makes of the same arguments."""
+    try:
+        yield
+    except ImportError as error:
+        raise missing(**what) from error
 
 
 def require_version(library: str, found: str, minimum: tuple[int, int]) -> None:

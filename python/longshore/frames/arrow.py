@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import ReferenceType, ref
 
 from longshore.errors import DataError, InterfaceError
-from longshore.frames import missing
+from longshore.frames import needing
 from longshore.options import Options
 from longshore.texts import column_name
 from longshore.threads import map_threads
@@ -14,10 +14,8 @@ from longshore.threads import map_threads
 if TYPE_CHECKING:
     from longshore.frames.selection import Rows
 
-try:
+with needing(library="pyarrow", extra="arrow", purpose='return_type="arrow"'):
     import pyarrow as pa
-except ImportError as error:
-    raise missing(library="pyarrow", extra="arrow", purpose='return_type="arrow"') from error
 
 #: Readers that have been read here, by their identities: their end is not to be taken for a table without rows. A
 #: WeakSet would have a callback for a reader's end, in which the exception of a signal's handler is lost.

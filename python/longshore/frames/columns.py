@@ -8,15 +8,13 @@ import numpy as np
 
 from longshore import _core
 from longshore.errors import DataError, InterfaceError
-from longshore.frames import missing
+from longshore.frames import needing
 from longshore.frames.pushdown import Projection, column_positions
 from longshore.options import Options
 from longshore.texts import column_name, display
 
-try:
+with needing(library="pyarrow", extra="arrow", purpose="writing NumPy arrays and Python objects"):
     import pyarrow as pa
-except ImportError as error:
-    raise missing(library="pyarrow", extra="arrow", purpose="writing NumPy arrays and Python objects") from error
 
 #: NumPy's NaT, and how wide its times and Arrow's are.
 _NAT = np.iinfo(np.int64).min

@@ -2,13 +2,11 @@
 
 from typing import Any
 
-from longshore.frames import missing
+from longshore.frames import needing
 from longshore.frames.scan import compute
 
-try:
+with needing(library="pyarrow", extra="store", purpose="SQL over a store"):
     import pyarrow as pa
-except ImportError as error:
-    raise missing(library="pyarrow", extra="store", purpose="SQL over a store") from error
 
 _DAY = {"us": 86_400_000_000, "ns": 86_400_000_000_000}
 

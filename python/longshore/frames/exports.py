@@ -11,16 +11,14 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from longshore.errors import DataError, InterfaceError, NotSupportedError, OperationalError, ProgrammingError
-from longshore.frames import missing
+from longshore.frames import needing
 from longshore.frames.stored import extension_name
 from longshore.sources.arrow import first_failure
 from longshore.texts import quoted
 
-try:
+with needing(library="pyarrow", extra="store", purpose="an export of a store"):
     import pyarrow as pa
     import pyarrow.parquet as pq
-except ImportError as error:
-    raise missing(library="pyarrow", extra="store", purpose="an export of a store") from error
 
 #: Rows and bytes of a group of rows in a Parquet file.
 _MOST_ROWS = 1 << 20
@@ -147,10 +145,8 @@ class Delta:
 
     def __init__(self, url: str, storage_options: Mapping[str, str] | None) -> None:
         """Keep the place, and what the storage wants to know."""
-        try:
+        with needing(library="deltalake", extra="delta", purpose='format="delta"'):
             import deltalake
-        except ImportError as error:
-            raise missing(library="deltalake", extra="delta", purpose='format="delta"') from error
         self._lake = deltalake
         self._is_local = "://" not in url or url.startswith("file://")
         self._place = str(_directory(url).absolute()) if self._is_local else url.rstrip("/")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import numpy as np
 
 from longshore.errors import InterfaceError
-from longshore.frames import Backend, missing, require_version
+from longshore.frames import Backend, missing, needing, require_version
 from longshore.frames.pushdown import Projection, are_distinct, column_positions
 from longshore.options import Options
 from longshore.texts import column_name, display
@@ -17,11 +17,9 @@ if TYPE_CHECKING:
     from longshore.frames.columns import ArrowColumn
     from longshore.frames.selection import Rows
 
-try:
+purpose, instead = 'return_type="pandas", the default,', 'give return_type="polars", "arrow" or "numpy"'
+with needing(library="pandas", extra="pandas", purpose=purpose, instead=instead):
     import pandas as pd
-except ImportError as error:
-    purpose, instead = 'return_type="pandas", the default,', 'give return_type="polars", "arrow" or "numpy"'
-    raise missing(library="pandas", extra="pandas", purpose=purpose, instead=instead) from error
 
 try:
     import pyarrow as pa

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from longshore.errors import DataError, NotSupportedError, OperationalError
-from longshore.frames import missing, require_version
+from longshore.frames import needing, require_version
 from longshore.frames.pushdown import Projection, column_positions
 from longshore.options import Options
 from longshore.texts import column_name
@@ -13,10 +13,8 @@ from longshore.texts import column_name
 if TYPE_CHECKING:
     from longshore.frames.selection import Rows
 
-try:
+with needing(library="polars", extra="polars", purpose='return_type="polars"'):
     import polars as pl
-except ImportError as error:
-    raise missing(library="polars", extra="polars", purpose='return_type="polars"') from error
 
 # Before 1.10, polars takes the first batch of an Arrow stream and loses the rest without a word.
 require_version("polars", pl.__version__, (1, 10))

@@ -7,14 +7,12 @@ from typing import Any
 import numpy as np
 
 from longshore.errors import DataError, Error, InterfaceError, OperationalError
-from longshore.frames import missing
+from longshore.frames import needing
 from longshore.frames.pushdown import Projection, are_distinct, column_positions, fold_name
 from longshore.texts import column_name
 
-try:
+with needing(library="pyarrow", extra="sql", purpose="SQL over dataframes"):
     import pyarrow as pa
-except ImportError as error:
-    raise missing(library="pyarrow", extra="sql", purpose="SQL over dataframes") from error
 
 #: Rows of a batch: the engine's threads take one each.
 _ROWS = 122_880

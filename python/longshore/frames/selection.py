@@ -14,16 +14,14 @@ from typing import Any, Literal, cast
 import numpy as np
 
 from longshore import _core
-from longshore.frames import is_of, missing
+from longshore.frames import is_of, needing
 from longshore.frames.pushdown import Predicate, Pushdown, Span, are_distinct, fold_name
 from longshore.options import Options
 from longshore.threads import map_threads
 
-try:
+with needing(library="pyarrow", extra="sql", purpose="SQL over dataframes"):
     import pyarrow as pa
     import pyarrow.compute as pc
-except ImportError as error:
-    raise missing(library="pyarrow", extra="sql", purpose="SQL over dataframes") from error
 
 Bools = np.ndarray[Any, np.dtype[np.bool_]]
 Numbers = np.ndarray[Any, np.dtype[np.intp]]

@@ -5,17 +5,15 @@ from functools import lru_cache
 from typing import Any
 
 from longshore.errors import DataError
-from longshore.frames import missing
+from longshore.frames import needing
 from longshore.frames.engine_values import durations, refuse_own_values
 from longshore.frames.pushdown import fold_name
 from longshore.frames.scan import compute, engine_table, is_scanned_as_it_is
 from longshore.sources.dialects import literal
 from longshore.texts import quoted
 
-try:
+with needing(library="pyarrow", extra="store", purpose="SQL over a store"):
     import pyarrow as pa
-except ImportError as error:
-    raise missing(library="pyarrow", extra="store", purpose="SQL over a store") from error
 
 #: In which form the engine gets columns: an older pyarrow has no decimals of 64 bits.
 FORM = "encoded" if hasattr(pa, "decimal64") else "stored"

@@ -22,6 +22,7 @@ from requests.exceptions import RequestException
 from longshore import errors
 from longshore.sources.arrow import streamed
 from longshore.sources.bigquery_types import schema_of, typed
+from longshore.sources.files import flag
 from longshore.sources.loading import Load
 from longshore.sources.many import Insert, Kinds, Row
 from longshore.sources.session import DriverSession, Result
@@ -100,9 +101,7 @@ def _defaults(given: Mapping[str, str], project: str, dataset: str) -> dict[str,
     if "priority" in given:
         defaults["priority"] = given["priority"].upper()
     if "use_query_cache" in given:
-        if given["use_query_cache"].lower() not in {"true", "false"}:
-            raise errors.InterfaceError("use_query_cache is true or false")
-        defaults["use_query_cache"] = given["use_query_cache"].lower() == "true"
+        defaults["use_query_cache"] = flag(given["use_query_cache"], "use_query_cache")
     return defaults
 
 

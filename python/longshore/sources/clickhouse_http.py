@@ -15,8 +15,9 @@ from urllib.parse import unquote, urlencode
 
 import pyarrow as pa
 
+from longshore.sources.files import flag
 from longshore.sources.session import Interruption
-from longshore.sources.transport import CUT, Place, flag, is_open, network, parts_of, place_of, tcp
+from longshore.sources.transport import CUT, Place, is_open, network, parts_of, place_of, tcp
 
 #: The marker at the end of an Arrow stream: without it, an answer is cut.
 _END = b"\xff\xff\xff\xff\x00\x00\x00\x00"

@@ -21,6 +21,17 @@ _OTHER = "all connections of a process to one file share an instance: close thos
 _MAKE = "write_sql makes one; so does the engine itself"
 
 
+#: Whether a flag of a URL is set.
+_FLAGS = {"true": True, "1": True, "false": False, "0": False}
+
+
+def flag(value: str, name: str) -> bool:
+    """Read a flag of a URL."""
+    if value.lower() not in _FLAGS:
+        raise InterfaceError(f"{name} is true or false")
+    return _FLAGS[value.lower()]
+
+
 @dataclass(frozen=True)
 class DatabaseFile:
     """A file to open, which may be in memory, and the engine's own settings."""
@@ -37,9 +48,7 @@ class DatabaseFile:
             raise InterfaceError("the URL of a file has no user and no password", hint=_NO_USER)
         settings = {**dict(parse_qsl(query, keep_blank_values=True)), **keywords}
         path = settings.pop("database", unquote(path.removeprefix("/"))) or IN_MEMORY
-        access = settings.pop("read_only", "false").lower()
-        if access not in {"0", "1", "false", "true"}:
-            raise InterfaceError(f"read_only is true or false, not {access!r}")
+        is_read_only = flag(settings.pop("read_only", "false"), "read_only")
         if path == IN_MEMORY and creates:
             message = "the database is in memory: what is written would be gone when the call ends"
             raise InterfaceError(message, hint=_KEEP)
@@ -47,7 +56,7 @@ class DatabaseFile:
             raise OperationalError(f"there is no file {path!r}", hint=_MAKE)
         if os.path.realpath(path) in _inherited:
             raise InterfaceError(f"the file {path!r} was open when this process was forked from another", hint=_FORKED)
-        return cls(path, access in {"1", "true"}, settings)
+        return cls(path, is_read_only, settings)
 
     def opened(self, connect: Callable[[], S], *, ending: str, other: str) -> S:
         """Give the session that ``connect`` opens, once an instance that is just ending has ended.

@@ -34,9 +34,10 @@ class Driver:
     def query(self, statement: bytes) -> None:
         """Run a statement, up to its first answer."""
         type(self._connection).query(self._connection, statement)
-        self._use()
+        self.advance()
 
-    def _use(self) -> None:
+    def advance(self) -> None:
+        """Go to the next answer, which there is."""
         connection, self._follows = self._connection, None
         connection.converter = _RAW
         try:
@@ -71,10 +72,6 @@ class Driver:
         """Count the last statement's warnings."""
         count: int = self._connection.warning_count()
         return count
-
-    def advance(self) -> None:
-        """Go to the next answer, which there is."""
-        self._use()
 
     def has_more(self) -> bool:
         """Whether another answer follows one that has come whole; it goes there."""

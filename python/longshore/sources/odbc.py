@@ -16,9 +16,9 @@ from longshore.odbc.parameters import execute_all
 from longshore.odbc.staging import as_sqlite, has_empty_bytes, sqlite_type
 from longshore.sources.arrow import ingested, streamed
 from longshore.sources.dialects import POSTGRESQL
+from longshore.sources.files import flag
 from longshore.sources.many import FEW, Row, runs
 from longshore.sources.session import DriverSession, Result, changes, hidden, only
-from longshore.sources.transport import flag
 
 _FORM = "write odbc:DSN=name;UID=user or odbc:Driver=...;Server=...; a value with a semicolon stands in braces"
 _SETTING = re.compile(r"\s*([^=;{}]+?)\s*=\s*(\{(?:[^}]|\}\})*+\}|[^;]*?)\s*(?:;|$)")

@@ -88,9 +88,6 @@ class Session(ClientSession):
         told = context.columns or []
         return [(each["name"].encode(), *(int(each[name]) for name in names)) for each in told], oids
 
-    def _run_at_once(self, query: str, values: Sequence[bytes | None]) -> Any:
-        return self._send(query, values)
-
     def _copy(self, statement: str, rows: bytes) -> None:
         self.connection.execute_unnamed(statement, stream=io.BytesIO(rows))
 

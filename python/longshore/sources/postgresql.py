@@ -91,10 +91,6 @@ class ClientSession(DriverSession):
         """Describe the columns of a statement, which is not run, and give the OIDs of its parameters' types."""
         raise NotImplementedError
 
-    def _run_at_once(self, query: str, values: Sequence[bytes | None]) -> Any:
-        """Give the whole result of a statement that has no cursor."""
-        raise NotImplementedError
-
     def _copy(self, statement: str, rows: bytes) -> None:
         raise NotImplementedError
 
@@ -167,7 +163,7 @@ class ClientSession(DriverSession):
                     raise
                 self.name = None
                 self._unguard()
-                self.result = self._run_at_once(query, values)
+                self.result = self._send(query, values, is_binary=self.is_binary)
             else:
                 self._release()
 

@@ -74,9 +74,6 @@ class Session(ClientSession):
         ]
         return columns, self._oids
 
-    def _run_at_once(self, query: str, values: Sequence[bytes | None]) -> Any:
-        return self._send(query, values, is_binary=self.is_binary)
-
     def opened(self) -> Any:
         """Open a cursor that makes tuples, whatever the connection makes."""
         self._close_cursor()

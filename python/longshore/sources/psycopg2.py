@@ -55,7 +55,10 @@ class Session(ClientSession):
 
     def _send(self, command: str, values: Sequence[bytes | None] = (), *, is_binary: bool = False) -> Any:
         del is_binary  # it has texts alone, and the core is told so
-        self.opened().execute(_core.postgresql_inlined(command, self._literals(values)))
+        kinds = zip(values, self._parameter_types, strict=True) if values else ()
+        # Without its type, each would be of that of what stands around it.
+        literals = [f"(CAST({_literal(value)} AS {kind}))" for value, kind in kinds]
+        self.opened().execute(_core.postgresql_inlined(command, literals))
 
     def _ask(self, query: str, *, is_binary: bool = False) -> Texts:
         del is_binary  # as above
@@ -89,11 +92,6 @@ class Session(ClientSession):
         self._send(f"CLOSE {name}")
         self._columns = tuple(kind for _, _, _, kind, _, _ in columns)
         return columns, [oid for oid, _ in parameters]
-
-    def _literals(self, values: Sequence[bytes | None]) -> list[str]:
-        # Else each would be of the type of what stands around it.
-        kinds = zip(values, self._parameter_types, strict=True) if values else ()
-        return [f"(CAST({_literal(value)} AS {kind}))" for value, kind in kinds]
 
     def _copy(self, statement: str, rows: bytes) -> None:
         self.opened().copy_expert(statement, io.BytesIO(rows))

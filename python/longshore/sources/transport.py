@@ -12,10 +12,9 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 import pyarrow as pa
 
 from longshore.errors import InterfaceError
+from longshore.sources.files import flag
 
 CUT = "the answer is cut: the connection was lost, or the server has stopped"
-#: Whether a flag of a URL is set.
-_FLAGS = {"true": True, "1": True, "false": False, "0": False}
 
 
 def tcp(
@@ -82,13 +81,6 @@ def is_open(connection: http.client.HTTPConnection | None) -> bool:
     waiting = select.poll()  # select.select() takes no descriptor above 1,023
     waiting.register(connection.sock, select.POLLIN)
     return not waiting.poll(0)
-
-
-def flag(value: str, name: str) -> bool:
-    """Read a flag of a URL."""
-    if value.lower() not in _FLAGS:
-        raise InterfaceError(f"{name} is true or false")
-    return _FLAGS[value.lower()]
 
 
 @contextlib.contextmanager

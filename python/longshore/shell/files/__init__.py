@@ -9,12 +9,10 @@ from longshore.errors import InterfaceError
 
 def needs_arrow() -> None:
     """Raise ``ImportError`` where pyarrow, which every file needs, is missing."""
-    from longshore.frames import missing, require_version
+    from longshore.frames import needing, require_version
 
-    try:
+    with needing(library="pyarrow", extra="arrow", purpose="this command"):
         import pyarrow as pa
-    except ImportError as error:
-        raise missing(library="pyarrow", extra="arrow", purpose="this command") from error
     require_version("pyarrow", pa.__version__, (16, 0))
 
 
