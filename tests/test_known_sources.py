@@ -67,3 +67,26 @@ def test_a_server_that_does_not_listen_is_named(url: str) -> None:
     with pytest.raises(longshore.OperationalError, match=r"127\.0\.0\.1:1: .*refused(.|\n)*is running") as refused:
         longshore.read_sql("SELECT 1", url)
     assert "hush" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "clickhouse://u:hu%zzsh@127.0.0.1:1/d",
+        "trino://u:hu/sh@127.0.0.1:1/c",
+        "oracle://u:1/hush@127.0.0.1:1/s",
+        "duckdb:///harbour.db?hush",
+        "bigquery://project/dataset?location=%zzhush",
+    ],
+)
+def test_one_reader_takes_urls_apart(url: str) -> None:
+    with pytest.raises(longshore.InterfaceError, match=r"the connection's URL has|broken percent-encoding") as refused:
+        longshore.read_sql("SELECT 1", url)
+    assert "hu" not in f"{refused.value}"
+
+
+def test_a_plus_is_a_plus() -> None:
+    from longshore.sources.clickhouse_http import Address
+
+    address = Address.of("u:a+b@harbour/quay?password=c+d", {})
+    assert (address.user, address.password, address.database) == ("u", "c+d", "quay")

@@ -74,6 +74,8 @@ __all__ = [
     "temporary_schema",
     "texts",
     "trino_answer",
+    "url_query",
+    "url_settings",
     "user_line",
     "with_reserve",
     "write",
@@ -435,6 +437,12 @@ def sql_statements(script: str, dialect: Literal["postgresql", "sqlite", "standa
 
 def sql_words(statement: str, most: int) -> list[str]:
     """Give the first tokens of a statement in capitals, without comments and what opens parentheses."""
+
+def url_query(query: str) -> list[tuple[str, str]]:
+    """Give the settings behind a URL's question mark, in order."""
+
+def url_settings(rest: str) -> list[tuple[str, str]]:
+    """Give the parts of what follows a URL's scheme: user, password, host, port, database, and its settings."""
 
 def trino_answer(body: bytes) -> tuple[str, tuple[int, int] | None]: ...
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Union, final
-from urllib.parse import parse_qsl, unquote
+from urllib.parse import unquote
 
 from longshore import _core, sources
 from longshore.arguments import seconds
@@ -210,7 +210,7 @@ def _opened(given: Any, options: Options) -> "tuple[Served | None, _core.Target 
         keywords = {**parts.keywords, "attach": "false"} if parts.scheme == "sqlite" else parts.keywords
         return None, _core.Target(**parts._replace(keywords=keywords)._asdict())
     path, _, query = (parts.url or "").partition("://")[2].partition("?")
-    settings = {**dict(parse_qsl(query)), **parts.keywords}
+    settings = {**dict(_core.url_query(query)), **parts.keywords}
     path = settings.pop("database", unquote(path.removeprefix("/")))
     if settings or not path:
         message = f"what is served has a path, and no settings, not {display(sorted(settings))}"

@@ -20,23 +20,6 @@ def here(url: str, tables: Tables) -> str:
     return url
 
 
-def test_commit_and_rollback(here: str) -> None:
-    with longshore.connect(here) as connection, longshore.connect(here, autocommit=True) as other:
-        assert connection.in_transaction is False
-        connection.execute("INSERT INTO t VALUES (1, 'a')")
-        assert connection.in_transaction is True
-        assert (value(COUNT, connection), value(COUNT, other)) == (1, 0)
-        connection.commit()
-        assert connection.in_transaction is False
-        assert value(COUNT, other) == 1
-        connection.execute("DELETE FROM t")
-        connection.rollback()
-        assert value(COUNT, connection) == 1
-        connection.commit()
-        connection.commit()
-        connection.rollback()
-
-
 def test_autocommit_and_by_hand(here: str) -> None:
     with longshore.connect(here, autocommit=True) as connection:
         connection.execute("INSERT INTO t VALUES (1, 'a')")
@@ -168,12 +151,6 @@ def test_statements_without_a_result(here: str) -> None:
         assert connection.execute("INSERT INTO t VALUES (5, 'e')") == 1
         assert connection.execute("SELECT * FROM t WHERE i = 5") in {1, None}
         connection.rollback()
-
-
-def test_several_statements_are_refused(here: str) -> None:
-    with pytest.raises(longshore.ProgrammingError):
-        table("SELECT 1; SELECT 2", here)
-    assert value("SELECT 1 AS n;", here) == 1
 
 
 def test_a_server_that_ends(make_mysqld: Callable[..., Mysqld]) -> None:

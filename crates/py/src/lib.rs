@@ -67,6 +67,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(columns::texts, module)?)?;
     module.add_function(wrap_pyfunction!(columns::search, module)?)?;
     module.add_function(wrap_pyfunction!(columns::codes, module)?)?;
+    module.add_function(wrap_pyfunction!(target::url_query, module)?)?;
+    module.add_function(wrap_pyfunction!(target::url_settings, module)?)?;
     module.add_function(wrap_pyfunction!(statement::sql_places, module)?)?;
     module.add_function(wrap_pyfunction!(statement::sql_statements, module)?)?;
     module.add_function(wrap_pyfunction!(statement::sql_words, module)?)?;

@@ -7,14 +7,17 @@ use pyo3::prelude::*;
 
 use longshore_interpreter::raise;
 
-/// A number of bytes, or a word, which is `"auto"`: `longshore.options` has checked it. `None` is not a limit.
+/// A number of bytes, or the word `"auto"`. `None` is not a limit.
 pub(crate) struct Limit(MemoryLimit);
 
 impl<'py> FromPyObject<'_, 'py> for Limit {
     type Error = PyErr;
 
     fn extract(given: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        Ok(Self(given.extract().map_or(MemoryLimit::Auto, MemoryLimit::Bytes)))
+        match given.extract::<&str>() {
+            Ok("auto") => Ok(Self(MemoryLimit::Auto)),
+            _ => given.extract().map(|bytes| Self(MemoryLimit::Bytes(bytes))),
+        }
     }
 }
 

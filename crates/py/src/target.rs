@@ -8,6 +8,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
 use longshore_interpreter::{raise, wrap};
+use longshore_source::settings::Url;
 
 /// A URL, or a scheme with keywords, and perhaps a callable that gives the password; `creates` as in the core.
 pub(crate) fn target(
@@ -40,4 +41,17 @@ impl PasswordSource for Callable {
         });
         called.map(Secret::new).map_err(|error| wrap(Kind::Operational, error))
     }
+}
+
+/// The parts of what follows a URL's scheme as settings, in order: user, password, host, port, database, and those behind
+/// the question mark.
+#[pyfunction]
+pub(crate) fn url_settings(rest: &str) -> PyResult<Vec<(String, String)>> {
+    Url::parse(rest).map(|url| url.settings("database").collect()).map_err(raise)
+}
+
+/// The settings behind a URL's question mark, in order.
+#[pyfunction]
+pub(crate) fn url_query(query: &str) -> PyResult<Vec<(String, String)>> {
+    Url::pairs(query).map_err(raise)
 }

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
-from urllib.parse import parse_qsl, unquote
+from urllib.parse import unquote
 
 import pyarrow as pa
 from google.api_core import exceptions
@@ -19,7 +19,7 @@ from google.cloud import bigquery, bigquery_storage
 from google.oauth2 import service_account
 from requests.exceptions import RequestException
 
-from longshore import errors
+from longshore import _core, errors
 from longshore.sources.arrow import streamed
 from longshore.sources.bigquery_types import schema_of, typed
 from longshore.sources.files import flag
@@ -46,7 +46,7 @@ def connect(rest: str, keywords: Mapping[str, str], **_: bool) -> "Session":
     """Make the clients of the project after ``bigquery://``; nothing is asked yet."""
     path, _mark, query = rest.partition("?")
     project, _slash, dataset = path.removeprefix("//").partition("/")
-    given = {**dict(parse_qsl(query, keep_blank_values=True)), **keywords}
+    given = {**dict(_core.url_query(query)), **keywords}
     if not project and dataset.endswith(".json"):
         # As ConnectorX has it: the path of a key file.
         given.setdefault("credentials_path", f"/{unquote(dataset)}")

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
-from urllib.parse import unquote, urlencode
+from urllib.parse import urlencode
 
 import pyarrow as pa
 
@@ -43,7 +43,6 @@ _SETTINGS = {
     "cancel_http_readonly_queries_on_client_close": "1",
 }
 _KNOWN = "SELECT name FROM system.settings WHERE name IN ({})"
-_FORM = "write clickhouse://user:password@host:port/database; other settings are ClickHouse's own"
 
 
 class ServerError(Exception):
@@ -70,11 +69,10 @@ class Address:
     @classmethod
     def of(cls, rest: str, keywords: Mapping[str, str]) -> "Address":
         """Take apart what follows the scheme; keywords win."""
-        told, database = parts_of(rest, _FORM)
-        told = {"database": unquote(database), **told, "user": told["user"] or "default", **keywords}
+        told = parts_of(rest, keywords)
         return cls(
             place=place_of(told, plain=8123, encrypted=8443),
-            user=told.pop("user"),
+            user=told.pop("user") or "default",
             password=told.pop("password"),
             database=told.pop("database"),
             has_session=flag(told.pop("session", "true"), "session"),

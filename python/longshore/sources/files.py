@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
-from urllib.parse import parse_qsl, unquote
+from urllib.parse import unquote
 from weakref import WeakKeyDictionary
 
+from longshore import _core
 from longshore.errors import InterfaceError, OperationalError
 
 S = TypeVar("S")
@@ -46,7 +47,7 @@ class DatabaseFile:
         path, _, query = rest.partition("?")
         if "@" in path and not path.startswith("/"):
             raise InterfaceError("the URL of a file has no user and no password", hint=_NO_USER)
-        settings = {**dict(parse_qsl(query, keep_blank_values=True)), **keywords}
+        settings = {**dict(_core.url_query(query)), **keywords}
         path = settings.pop("database", unquote(path.removeprefix("/"))) or IN_MEMORY
         is_read_only = flag(settings.pop("read_only", "false"), "read_only")
         if path == IN_MEMORY and creates:

@@ -7,7 +7,6 @@ import re
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
-from urllib.parse import parse_qsl, unquote, urlsplit
 
 import oracledb
 
@@ -73,16 +72,9 @@ def connect(rest: str, keywords: Mapping[str, str], **_: bool) -> "Session":
 
 def _arguments(rest: str, keywords: Mapping[str, str]) -> dict[str, Any]:
     """Give what ``oracledb.connect`` is called with."""
-    parts = urlsplit(f"oracle://{rest.removeprefix('//')}")
-    given = {**dict(parse_qsl(parts.query, keep_blank_values=True)), **keywords}
-    login = {"user": parts.username, "password": parts.password, "host": parts.hostname}
-    try:
-        login["port"] = str(parts.port or "")
-    except ValueError:
-        raise errors.InterfaceError("the port is not a number", hint=_FORM) from None
-    given = {**{name: unquote(value) for name, value in login.items() if value}, **given}
-    service = given.pop("database", "") or unquote(parts.path.strip("/"))
-    if service:
+    given = {name: value for name, value in _core.url_settings(rest.removeprefix("//")) if value or name != "password"}
+    given |= dict(keywords)
+    if service := given.pop("database", "").strip("/"):
         given.setdefault("service_name", service)
     if "host" in given and not {"service_name", "sid", "port", "dsn"} & given.keys():
         given["dsn"] = given.pop("host")

@@ -5,12 +5,12 @@ import http.client
 import select
 import socket
 import ssl
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
-from urllib.parse import parse_qsl, unquote, urlsplit
 
 import pyarrow as pa
 
+from longshore import _core
 from longshore.errors import InterfaceError
 from longshore.sources.files import flag
 
@@ -46,20 +46,10 @@ class Place(NamedTuple):
     connect_timeout: float
 
 
-def parts_of(rest: str, form: str) -> tuple[dict[str, str], str]:
-    """Give host, port, user, password and the settings of what follows a scheme, and its path."""
-    try:
-        parts = urlsplit("//" + rest)
-        port = parts.port
-    except ValueError:
-        raise InterfaceError("the URL is not one", hint=form) from None
-    told = {
-        "host": parts.hostname or "localhost",
-        "port": str(port) if port else "",
-        "user": unquote(parts.username or ""),
-        "password": unquote(parts.password or ""),
-    }
-    return told | dict(parse_qsl(parts.query, keep_blank_values=True)), parts.path.removeprefix("/")
+def parts_of(rest: str, keywords: Mapping[str, str]) -> dict[str, str]:
+    """Give host, port, user, password, database and the settings of what follows a scheme; keywords win."""
+    told = {"host": "localhost", "port": "", "user": "", "password": "", "database": ""}
+    return told | dict(_core.url_settings(rest)) | dict(keywords)
 
 
 def place_of(told: dict[str, str], *, plain: int, encrypted: int) -> Place:

@@ -61,11 +61,9 @@ class Address:
     @classmethod
     def of(cls, rest: str, keywords: Mapping[str, str]) -> "Address":
         """Take apart what follows the scheme; keywords win."""
-        told, path = parts_of(rest, _FORM)
-        catalog, _, schema = path.partition("/")
-        told = {"catalog": unquote(catalog), "schema": unquote(schema), **told, **keywords}
-        if "database" in told:
-            told["catalog"], _, told["schema"] = told.pop("database").partition("/")
+        told = parts_of(rest, keywords)
+        catalog, _, schema = told.pop("database").partition("/")
+        told = {"catalog": catalog, "schema": schema, **told}
         place = place_of(told, plain=8080, encrypted=443)
         password, token = told.pop("password"), told.pop("access_token", "")
         if not told["user"]:

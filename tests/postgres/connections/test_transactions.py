@@ -7,25 +7,6 @@ from tests.postgres.connections.using import SCHEMA, check, read
 from tests.servers import Endpoint
 
 
-def test_commit_and_rollback(here: str) -> None:
-    with longshore.connect(here) as connection, longshore.connect(here, autocommit=True) as other:
-        count = "SELECT count(*) AS n FROM t"
-        assert connection.in_transaction is False
-        connection.execute("INSERT INTO t VALUES (1)")
-        assert connection.in_transaction is True
-        assert (read(count, connection), read(count, other)) == ([{"n": 1}], [{"n": 0}])
-        connection.commit()
-        assert connection.in_transaction is False
-        assert read(count, other) == [{"n": 1}]
-        connection.execute("DELETE FROM t")
-        connection.rollback()
-        assert read(count, connection) == [{"n": 1}]
-        connection.commit()
-        connection.commit()
-        connection.rollback()
-        connection.rollback()
-
-
 def test_a_read_begins_a_transaction(here: str) -> None:
     with longshore.connect(here) as connection:
         assert read("INSERT INTO t VALUES (1) RETURNING i", connection) == [{"i": 1}]
