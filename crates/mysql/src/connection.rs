@@ -66,7 +66,7 @@ pub(crate) struct Connection {
     link: Link,
     /// The settings that open further connections; none where another client has opened this one.
     settings: Option<Arc<Settings>>,
-    /// The loan of another client's connection.
+    /// The lease of another client's connection.
     client: Option<client::ClientState>,
     deadline: Deadline,
     pub(crate) sequence: Sequence,

@@ -283,7 +283,7 @@ fn parameter(body: &[u8]) -> Result<(String, String)> {
     Ok((reader.text()?, reader.text()?))
 }
 
-/// Tries the hosts in order until one will do.
+/// Tries the hosts in order until one fits.
 pub(super) fn open_any(settings: &Settings, deadline: &Deadline) -> Result<Connection> {
     let mut hosts: Vec<&Host> = settings.hosts.iter().collect();
     if settings.shuffle {
