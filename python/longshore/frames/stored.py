@@ -88,7 +88,8 @@ def numbered_flags(rows: Any, names: Collection[str]) -> tuple[Any, dict[str, st
         if not pa.types.is_dictionary(column.type):
             continue
         texts = {text for chunk in column.chunks for text in chunk.dictionary.to_pylist()}
-        if not 0 < len(texts) <= _MOST_FLAGS or not all(map(_is_flag, texts)):
+        are_flags = all(isinstance(text, str) and len(text.encode()) <= 1 and text.isprintable() for text in texts)
+        if not 0 < len(texts) <= _MOST_FLAGS or not are_flags:
             continue
         column = column.unify_dictionaries()
         numbers = [chunk.indices for chunk in column.chunks]
@@ -109,10 +110,6 @@ def without_nulls(rows: Any, names: Collection[str]) -> str:
     known = [name for name in names if pa.types.is_decimal(rows.schema.field(name).type)]
     tested = [f"{quoted(name)} IS NOT NULL" for name in known if not rows.column(name).null_count]
     return f" WHERE {' AND '.join(tested)}" if len(tested) > 1 else ""
-
-
-def _is_flag(text: Any) -> bool:
-    return isinstance(text, str) and len(text.encode()) <= 1 and text.isprintable()
 
 
 def engine_empty(schema: Any, name: str) -> Any:

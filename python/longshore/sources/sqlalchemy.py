@@ -159,14 +159,11 @@ def _refuse(message: str, hint: str = _CONNECTED) -> None:
 def _not_in_autocommit(connection: Connection, driver: Any) -> None:
     """Refuse a connection whose transaction SQLAlchemy would not end."""
     is_sqlite = connection.dialect.name == "sqlite"
-    # Python's sqlite3 has a number there, where it begins transactions as it always has.
-    if getattr(driver, "autocommit", False) is True or (is_sqlite and _level(connection) == _AUTOCOMMIT):
-        _refuse(_ALONE, _BEGUN)
-
-
-def _level(connection: Connection) -> object:
     told = connection.get_execution_options().get("isolation_level")
-    return told or getattr(connection.dialect, "_on_connect_isolation_level", None)
+    level = told or getattr(connection.dialect, "_on_connect_isolation_level", None)
+    # Python's sqlite3 has a number there, where it begins transactions as it always has.
+    if getattr(driver, "autocommit", False) is True or (is_sqlite and level == _AUTOCOMMIT):
+        _refuse(_ALONE, _BEGUN)
 
 
 class ConnectionOwner:

@@ -180,6 +180,8 @@ _BEFORE = {TokenType.FROM, TokenType.JOIN, TokenType.COMMA, TokenType.L_PAREN, T
 _BARE = {"TABLE", "PIVOT", "PIVOT_WIDER", "UNPIVOT", "PIVOT_LONGER", "SUMMARIZE", "DESCRIBE", "DESC", "SHOW"}
 #: An attached name, a schema and a table.
 _MOST_PARTS = 3
+#: Fixed widths before texts, and these before other types.
+_WIDTHS = ["boolean", "integer", "date", "timestamp", "timestamptz", "double", "decimal", "uuid", "text", "other"]
 
 
 @dataclass
@@ -307,7 +309,8 @@ def find_in_tokens(words: Sequence[Token], sources: Collection[str]) -> list[Ref
         parts = _dotted(words, at)
         if len(parts) > 1:
             names = tuple(part.text for part in parts[1:])
-            named = bare or _has_alias(words, at + 2 * len(parts) - 1)
+            behind = words[at + 2 * len(parts) - 1 :][:1]
+            named = bare or any(word.token_type in {TokenType.ALIAS, *_NAMES} for word in behind)
             references.append(Reference(word.text.lower(), names, word.start, parts[-1].end, names[-1], named))
     return references
 
@@ -318,12 +321,6 @@ def _dotted(words: Sequence[Token], at: int) -> list[Token]:
         parts.append(words[at + 2])
         at += 2
     return parts
-
-
-def _has_alias(words: Sequence[Token], at: int) -> bool:
-    if at >= len(words):
-        return False
-    return words[at].token_type in {TokenType.ALIAS, TokenType.VAR, TokenType.IDENTIFIER}
 
 
 class Projection:
@@ -348,7 +345,7 @@ class Projection:
         if self._is_read_whole(reference):
             return list(table.columns)
         columns = [column for column in table.columns if column.name.lower() in self._words]
-        return columns or sorted(table.columns, key=_width)[:1]
+        return columns or sorted(table.columns, key=lambda column: _WIDTHS.index(column.type.kind.value))[:1]
 
     def _collect(self, tree: exp.Expression) -> None:
         for node in tree.walk():
@@ -375,12 +372,6 @@ def _reaches(star: exp.Expression, reference: Reference) -> bool:
         return star.parent.table.lower() == reference.alias.lower()
     select = star.find_ancestor(exp.Select)
     return select is None or reference.node is None or reference.node.parent_select is select
-
-
-def _width(column: Column) -> int:
-    """Order fixed widths before texts, and these before other types."""
-    kinds = ["boolean", "integer", "date", "timestamp", "timestamptz", "double", "decimal", "uuid", "text", "other"]
-    return kinds.index(column.type.kind.value)
 
 
 #: The names of the attached databases in lower case, each with the class of its SQL.
