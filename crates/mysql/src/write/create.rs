@@ -126,15 +126,11 @@ fn native_type(field: &Field, nested: Nested, server: &Server) -> Result<String>
         | DataType::Decimal64(precision, scale)
         | DataType::Decimal128(precision, scale)
         | DataType::Decimal256(precision, scale) => return decimal(field, *precision, *scale, server),
-        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View if extension == Some("arrow.json") => {
-            "JSON"
-        }
-        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Null => "LONGTEXT",
+        text if text.is_string() && extension == Some("arrow.json") => "JSON",
+        text if text.is_string() || text.is_null() => "LONGTEXT",
         DataType::FixedSizeBinary(16) if extension == Some("arrow.uuid") => server.uuid(),
         DataType::FixedSizeBinary(length @ 0..=255) => return Ok(format!("BINARY({length})")),
-        DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => {
-            "LONGBLOB"
-        }
+        bytes if bytes.is_binary() => "LONGBLOB",
         DataType::Date32 | DataType::Date64 => "DATE",
         DataType::Timestamp(_, None) => "DATETIME(6)",
         DataType::Timestamp(_, Some(_)) => "TIMESTAMP(6)",

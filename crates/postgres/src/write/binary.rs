@@ -12,7 +12,6 @@ use longshore_values::decimal::short_mantissa;
 use longshore_values::{Item, Items, Misfit, Uniform};
 
 use super::exact;
-use super::text::is_list;
 use crate::types::{Class, Kind, Type};
 use crate::{geometry, hstore, vector};
 
@@ -30,7 +29,7 @@ pub(super) fn encode(field: &Field, native: &Type) -> Option<Encode> {
     let is_uuid = field.metadata().get(EXTENSION).is_some_and(|name| name == "arrow.uuid");
     let data_type = value_type(field.data_type());
     let is_integer = data_type.is_integer();
-    let is_text = matches!(data_type, D::Utf8 | D::LargeUtf8 | D::Utf8View);
+    let is_text = data_type.is_string();
     let class = match &native.kind {
         _ if *data_type == D::Null => return Some(|_, _, _| Err(unsuited())),
         Kind::Plain(class) => *class,
@@ -64,10 +63,7 @@ pub(super) fn encode(field: &Field, native: &Type) -> Option<Encode> {
             Item::Double(value) => fixed(value.to_be_bytes(), out),
             _ => Err(unsuited()),
         },
-        (Class::Numeric, D::Decimal32(..) | D::Decimal64(..) | D::Decimal128(..) | D::Decimal256(..)) => {
-            numeric
-        }
-        (Class::Numeric, _) if is_integer || data_type.is_floating() => numeric,
+        (Class::Numeric, _) if data_type.is_numeric() => numeric,
         (Class::Text, _) if is_text => |native, item, out| {
             exact::length(native, text(item)?)?;
             bytes(&[], text(item)?.as_bytes(), out)
@@ -79,7 +75,7 @@ pub(super) fn encode(field: &Field, native: &Type) -> Option<Encode> {
             Item::Uuid(value) => fixed(**value, out),
             _ => Err(unsuited()),
         },
-        (Class::Vector | Class::HalfVector, _) if is_list(data_type) => vector::put,
+        (Class::Vector | Class::HalfVector, _) if data_type.is_list() => vector::put,
         (Class::Hstore, D::Map(..)) => |_, item, out| hstore::put(item, out),
         (Class::Geometry, D::Binary | D::LargeBinary | D::BinaryView) => |native, item, out| match item {
             Item::Bytes(value) => bytes(&[], &geometry::ewkb(native, value)?, out),

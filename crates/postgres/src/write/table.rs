@@ -4,7 +4,7 @@
 use arrow_schema::{DataType, Field};
 use longshore_core::{EXTENSION, Error, Load, Result};
 use longshore_source::staging as kit;
-use longshore_source::table::{EXISTS_HINT, Naming, TableColumn, no_type};
+use longshore_source::table::{EXISTS_HINT, Naming, TableColumn, no_type, value_type};
 
 use crate::connection::Described;
 use crate::connection::pipeline::Step;
@@ -163,7 +163,7 @@ pub(super) fn primary_key(load: &Load, name: &str) -> Option<String> {
 
 pub(super) fn type_of(field: &Field) -> Result<String> {
     let extension = field.metadata().get(EXTENSION).map(String::as_str);
-    Ok(match field.data_type() {
+    Ok(match value_type(field.data_type()) {
         DataType::Boolean => "boolean".into(),
         DataType::Int8 | DataType::Int16 | DataType::UInt8 => "smallint".into(),
         DataType::Int32 | DataType::UInt16 => "integer".into(),
@@ -175,37 +175,27 @@ pub(super) fn type_of(field: &Field) -> Result<String> {
         | DataType::Decimal64(precision, scale)
         | DataType::Decimal128(precision, scale)
         | DataType::Decimal256(precision, scale) => numeric(*precision, *scale),
-        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View if extension == Some("arrow.json") => {
-            "json".into()
-        }
-        DataType::Null | DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => "text".into(),
+        text if text.is_string() && extension == Some("arrow.json") => "json".into(),
+        text if text.is_string() || text.is_null() => "text".into(),
         DataType::FixedSizeBinary(16) if extension == Some("arrow.uuid") => "uuid".into(),
         DataType::Binary | DataType::LargeBinary | DataType::BinaryView
             if extension == Some(geometry::EXTENSION_NAME) =>
         {
             geometry::type_of(field)?
         }
-        DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => {
-            "bytea".into()
-        }
+        bytes if bytes.is_binary() => "bytea".into(),
         DataType::Date32 | DataType::Date64 => "date".into(),
         DataType::Time32(_) | DataType::Time64(_) => "time".into(),
         DataType::Timestamp(_, None) => "timestamp".into(),
         DataType::Timestamp(_, Some(_)) => "timestamptz".into(),
         DataType::Duration(_) | DataType::Interval(_) => "interval".into(),
-        DataType::Dictionary(_, values) => type_of(
-            &Field::new(field.name(), values.as_ref().clone(), true).with_metadata(field.metadata().clone()),
-        )?,
-        DataType::RunEndEncoded(_, values) => type_of(values)?,
         DataType::List(item)
         | DataType::LargeList(item)
         | DataType::FixedSizeList(item, _)
         | DataType::ListView(item)
         | DataType::LargeListView(item) => list(item)?,
         DataType::Struct(_) | DataType::Map(..) => "json".into(),
-        DataType::Union(..) => {
-            return Err(no_type("PostgreSQL", field, "leave the column out, or convert it"));
-        }
+        _ => return Err(no_type("PostgreSQL", field, "leave the column out, or convert it")),
     })
 }
 

@@ -1,7 +1,7 @@
 //! Values -> texts that the server parses: arrays, composites, and whatever has no binary form here.
 
 use arrow_array::{Array, ArrayRef, StructArray};
-use arrow_schema::{DataType, Field};
+use arrow_schema::Field;
 use longshore_core::Value;
 use longshore_source::fit;
 use longshore_values::{Item, Items, Misfit, element, json, parameter};
@@ -79,27 +79,16 @@ fn list(values: &ArrayRef, field: &Field, native: &Type) -> Result<Value, Misfit
     let items = Items::new(values, &item_field).map_err(Misfit::from)?;
     // The elements of an inner list are those of the whole array.
     let inner = match &native.kind {
-        Kind::Array { element, .. } if !is_list(values.data_type()) => element.as_ref(),
+        Kind::Array { element, .. } if !values.data_type().is_list() => element.as_ref(),
         _ => native,
     };
     let each = (0..values.len()).map(|row| {
         let item = items.get(row);
-        exact::list_within(&item, is_list(values.data_type()))?;
+        exact::list_within(&item, values.data_type().is_list())?;
         exact::check(&item, inner)?;
         value(&item, &item_field, inner)
     });
     Ok(Value::List(each.collect::<Result<_, _>>()?))
-}
-
-pub(super) fn is_list(data_type: &DataType) -> bool {
-    matches!(
-        data_type,
-        DataType::List(_)
-            | DataType::LargeList(_)
-            | DataType::FixedSizeList(..)
-            | DataType::ListView(_)
-            | DataType::LargeListView(_)
-    )
 }
 
 /// A struct's values in the order of the composite's fields, which have the same names.

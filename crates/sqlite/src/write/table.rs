@@ -180,26 +180,19 @@ fn of(data_type: &DataType, extension: Option<&str>) -> Option<Cow<'static, str>
         // Whatever comes later is kept as it is.
         DataType::Null => "".into(),
         DataType::Boolean => "BOOLEAN".into(),
-        DataType::Int8 | DataType::Int16 | DataType::Int32 | DataType::Int64 => "INTEGER".into(),
-        DataType::UInt8 | DataType::UInt16 | DataType::UInt32 | DataType::UInt64 => "UNSIGNED INTEGER".into(),
+        number if number.is_signed_integer() => "INTEGER".into(),
+        number if number.is_unsigned_integer() => "UNSIGNED INTEGER".into(),
         DataType::Float16 | DataType::Float32 | DataType::Float64 => "REAL".into(),
         DataType::Decimal32(digits, scale)
         | DataType::Decimal64(digits, scale)
         | DataType::Decimal128(digits, scale)
         | DataType::Decimal256(digits, scale) => format!("DECIMAL_TEXT({digits},{scale})").into(),
-        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View if extension == Some("arrow.json") => {
-            "JSON_TEXT".into()
-        }
+        text if text.is_string() && extension == Some("arrow.json") => "JSON_TEXT".into(),
         // Spans are texts as SQLite's own functions take them, or in the form of ISO 8601.
-        DataType::Utf8
-        | DataType::LargeUtf8
-        | DataType::Utf8View
-        | DataType::Duration(_)
-        | DataType::Interval(_) => "TEXT".into(),
+        DataType::Duration(_) | DataType::Interval(_) => "TEXT".into(),
+        text if text.is_string() => "TEXT".into(),
         DataType::FixedSizeBinary(_) if extension == Some("arrow.uuid") => "TEXT".into(),
-        DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => {
-            "BLOB".into()
-        }
+        bytes if bytes.is_binary() => "BLOB".into(),
         DataType::Date32 => "DATE".into(),
         DataType::Date64 | DataType::Timestamp(_, None) => "TIMESTAMP".into(),
         DataType::Timestamp(_, Some(_)) => "TIMESTAMP WITH TIME ZONE".into(),
