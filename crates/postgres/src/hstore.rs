@@ -64,11 +64,11 @@ struct Maps {
 
 impl Maps {
     fn push(&mut self, row: usize, cell: Option<&[u8]>) -> Result<(), Misfit> {
-        let before = self.parts.keys.len();
+        let before = self.parts.keys.cells().len();
         if let Some(cell) = cell {
             (self.split)(cell, &mut self.parts)?;
         }
-        let count = self.parts.keys.len() - before;
+        let count = self.parts.keys.cells().len() - before;
         self.owners.resize(before + count, row);
         self.ends.push(count)?;
         self.validity.push(cell.is_some());

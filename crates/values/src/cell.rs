@@ -155,18 +155,6 @@ impl CellBuffer {
         Ok(())
     }
 
-    /// The number of cells.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.spans.len()
-    }
-
-    /// Whether there are no cells.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.spans.is_empty()
-    }
-
     /// The cells.
     #[must_use]
     pub fn cells(&self) -> Cells<'_> {

@@ -123,10 +123,10 @@ impl Lists {
         let Some(cell) = cell else {
             return self.append_empty(false);
         };
-        let before = self.parts.len();
+        let before = self.parts.cells().len();
         let dimensions = (self.split)(cell, &mut self.parts)?;
         // An element more or less would move every list after it, such as that of `{{{}},{1}}`.
-        if dimensions.elements() != Some(self.parts.len() - before) {
+        if dimensions.elements() != Some(self.parts.cells().len() - before) {
             return Err(damaged("array"));
         }
         if dimensions.has_bounds
@@ -134,7 +134,7 @@ impl Lists {
         {
             losses.bounds();
         }
-        self.owners.resize(self.parts.len(), row);
+        self.owners.resize(self.parts.cells().len(), row);
         let lengths = dimensions.lengths();
         if lengths.is_empty() {
             return self.append_empty(true);
