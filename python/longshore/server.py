@@ -20,11 +20,17 @@ if TYPE_CHECKING:
     from longshore.sources.served import Served
     from longshore.store import Store
 
-#: The bytes of the parts of a result in memory and on the disk.
+#: The bytes of a client's message, and of the parts of a result in memory and on the disk.
+_MESSAGE = 256 << 20
 _PART_MEMORY = 64 << 20
 _PART_DISK = 16 << 30
 #: How long a forgotten result, transaction or session is kept.
 _IDLE = 300.0
+#: How long a new connection may say nothing, and one that is there, which is sent pings meanwhile.
+_GREETING = 10.0
+_SILENCE = 60.0
+#: How many prepared statements, results, savepoints or sessions a user may hold.
+_HANDLES = 10_000
 _ENGINES = {"duckdb", "store"}
 _FOLDER = 'write a store\'s URL as store:///path; a folder of Parquet files is a path: "data/"'
 
@@ -40,15 +46,12 @@ class _Limits(NamedTuple):
     statement_timeout: float | None
     rows: int | None
     idle: float
+    greeting: float
+    silence: float
+    handles: int
+    message: int
     part_memory: int
     part_disk: int
-    #: The bytes of a client's message.
-    message: int = 256 << 20
-    #: How long a new connection may say nothing, and one that is there, which is sent pings meanwhile.
-    greeting: float = 10.0
-    silence: float = 60.0
-    #: How many prepared statements, results, savepoints or sessions a user may hold.
-    handles: int = 10_000
 
 
 @refusing(_FOREIGN)
@@ -108,6 +111,10 @@ def serve(
         statement_timeout=seconds(statement_timeout),
         rows=None if max_rows is None else _count(max_rows, "max_rows"),
         idle=seconds(idle_timeout) or _IDLE,
+        greeting=_GREETING,
+        silence=_SILENCE,
+        handles=_HANDLES,
+        message=_MESSAGE,
         part_memory=_PART_MEMORY,
         part_disk=_PART_DISK,
     )
