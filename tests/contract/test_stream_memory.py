@@ -21,8 +21,8 @@ def most():
 size = after = 0
 for batch in longshore.read_sql({query!r}, {url!r}, return_type="arrow_stream"):
     size += batch.nbytes
-    after = after or (most() if size > 25_000_000 else 0)
-    if size > 75_000_000:
+    after = after or (most() if size > 40_000_000 else 0)
+    if size > 90_000_000:
         break
 print(most() - after, most())
 """
