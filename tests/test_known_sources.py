@@ -85,6 +85,13 @@ def test_one_reader_takes_urls_apart(url: str) -> None:
     assert "hu" not in f"{refused.value}"
 
 
+@pytest.mark.parametrize("scheme", ["clickhouse", "trino", "oracle"])
+@pytest.mark.parametrize("port", ["65536", "0", "-1", "1_0", "\u0663", "1,2"])
+def test_a_port_is_a_port(scheme: str, port: str) -> None:
+    with pytest.raises(longshore.InterfaceError, match="the port is not a number from 1 to 65535"):
+        longshore.read_sql("SELECT 1", f"{scheme}://u@127.0.0.1:{port}/d")
+
+
 def test_a_plus_is_a_plus() -> None:
     from longshore.sources.clickhouse_http import Address
 

@@ -20,6 +20,8 @@ _FORKED = 'close it before the fork, or start new processes: multiprocessing\'s 
 _NO_USER = "write the file behind three slashes, or behind four where its path is absolute"
 _OTHER = "all connections of a process to one file share an instance: close those with other settings, or use theirs"
 _MAKE = "write_sql makes one; so does the engine itself"
+_PORT_DIGITS, _LAST_PORT = 5, 65_535
+_ENCODED = "in a URL, percent-encode special characters in user and password: @ as %40, / as %2F, : as %3A"
 
 
 #: Whether a flag of a URL is set.
@@ -31,6 +33,14 @@ def flag(value: str, name: str) -> bool:
     if value.lower() not in _FLAGS:
         raise InterfaceError(f"{name} is true or false")
     return _FLAGS[value.lower()]
+
+
+def port(value: str) -> int:
+    """Read a port. Its text is not repeated: in a URL it may be the start of a password."""
+    digits = value.strip()
+    if not (digits.isascii() and digits.isdecimal() and len(digits) <= _PORT_DIGITS and 0 < int(digits) <= _LAST_PORT):
+        raise InterfaceError(f"the port is not a number from 1 to {_LAST_PORT}", hint=_ENCODED)
+    return int(digits)
 
 
 @dataclass(frozen=True)

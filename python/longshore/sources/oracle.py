@@ -11,6 +11,7 @@ from typing import Any
 import oracledb
 
 from longshore import _core, errors
+from longshore.sources.files import port
 from longshore.sources.loading import Load
 from longshore.sources.session import DriverSession, Interruption, Result
 from longshore.texts import closest, first_word
@@ -91,6 +92,8 @@ def _setting(name: str, value: str) -> object:
         if mode is None:
             raise errors.InterfaceError("mode is not one of oracledb's, such as sysdba")
         return mode
+    if name == "port":
+        return port(value)
     try:
         if kind in {"int", "float"}:
             return int(value) if kind == "int" else float(value)

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from longshore import _core
 from longshore.errors import InterfaceError
-from longshore.sources.files import flag
+from longshore.sources.files import flag, port
 
 CUT = "the answer is cut: the connection was lost, or the server has stopped"
 
@@ -55,13 +55,14 @@ def parts_of(rest: str, keywords: Mapping[str, str]) -> dict[str, str]:
 def place_of(told: dict[str, str], *, plain: int, encrypted: int) -> Place:
     """Take what says where the server is out of an address's settings; the ports are those without one."""
     secure = flag(told.pop("secure", "false"), "secure")
-    authority, seconds = told.pop("ca", None), told.pop("connect_timeout", "10")
+    authority, seconds, number = told.pop("ca", None), told.pop("connect_timeout", "10"), told.pop("port")
     try:
-        port, timeout = int(told.pop("port") or (encrypted if secure else plain)), float(seconds)
+        timeout = float(seconds)
     except ValueError:
-        raise InterfaceError("port and connect_timeout are numbers") from None
+        raise InterfaceError("connect_timeout is not a number") from None
+    default = encrypted if secure else plain
     context = ssl.create_default_context(cafile=authority) if secure else None
-    return Place(told.pop("host"), port, context, timeout)
+    return Place(told.pop("host"), port(number) if number else default, context, timeout)
 
 
 def is_open(connection: http.client.HTTPConnection | None) -> bool:
