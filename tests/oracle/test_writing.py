@@ -133,6 +133,13 @@ def test_a_type_that_the_column_does_not_take_is_refused(code: Any, values: pa.A
     assert caught.value.column == "c"
 
 
+def test_a_type_without_a_column_is_refused_before_a_table_is_made(database: Database) -> None:
+    table = pa.table({"a": pa.array([[0.5]], pa.large_list(pa.float32()))})
+    with pytest.raises(longshore.NotSupportedError, match="Oracle has no type for large_list"):
+        longshore.write_sql(table, "boats", URL)
+    assert not any("TABLE" in statement for statement in database.log)
+
+
 def test_modes(database: Database) -> None:
     frame = pa.table({"c": [1, 2]})
     for mode in ("append", "truncate", "upsert"):

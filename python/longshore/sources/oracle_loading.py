@@ -290,11 +290,16 @@ class Target:
         elif types.is_duration(kind):
             if native == oracledb.DB_TYPE_INTERVAL_DS:
                 return _seconds
-        elif (types.is_list(kind) or types.is_fixed_size_list(kind)) and native == oracledb.DB_TYPE_VECTOR:
+        elif _is_vector(kind) and native == oracledb.DB_TYPE_VECTOR:
             return lambda values: values
         name = native.name.removeprefix("DB_TYPE_").lower()
         message = f"{kind} does not go into a column of {name}"
         raise NotSupportedError(message, column=self.name, native_type=name, hint=_CONVERT)
+
+
+def _is_vector(kind: Any) -> bool:
+    """Whether its values are lists that go into a VECTOR."""
+    return bool(pa.types.is_list(kind) or pa.types.is_fixed_size_list(kind))
 
 
 def _filled(values: Any, length: Callable[[Any], Any], kind: Any) -> Any:
@@ -397,7 +402,7 @@ _NEW: Sequence[tuple[Callable[[Any], bool], Callable[[Any], str]]] = (
     (pa.types.is_duration, lambda _kind: "INTERVAL DAY(9) TO SECOND(6)"),
     (lambda kind: arrow.is_text(kind) or pa.types.is_null(kind), lambda _kind: "VARCHAR2(4000)"),
     (arrow.is_bytes, lambda _kind: "BLOB"),
-    (lambda kind: arrow.is_list(kind) and pa.types.is_floating(kind.value_type), lambda _kind: "VECTOR"),
+    (lambda kind: _is_vector(kind) and pa.types.is_floating(kind.value_type), lambda _kind: "VECTOR"),
 )
 
 
