@@ -6,7 +6,7 @@ use longshore_core::{
     Session, Sink, Source, Splitting, TableName, Transaction,
 };
 use longshore_interpreter::{python_params, unlocked};
-use longshore_source::sql::{POSTGRESQL, SQLITE, STANDARD, positional, unlike};
+use longshore_source::sql::{Dialect, positional, unlike};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
@@ -63,21 +63,13 @@ impl ArrowSession {
             Params::Named(_) => self.handle.attribute("places", |places| places.extract::<Option<String>>()),
             Params::None | Params::Positional(_) => None,
         };
-        let dialect = match places.flatten().as_deref() {
-            Some("$1") => POSTGRESQL,
-            Some(_) if self.is_sqlite() => SQLITE,
-            Some(_) => STANDARD,
-            None => return Ok(query.clone()),
-        };
-        let numbered = positional(&dialect, &query.text, &query.params)?;
+        let Some(place) = places.flatten() else { return Ok(query.clone()) };
+        let database =
+            self.handle.attribute("dialect", |dialect| dialect.getattr("name")?.extract::<String>());
+        let dialect = Dialect::with_places(&place, database.as_deref());
+        let numbered = positional(dialect, &query.text, &query.params)?;
         let values = numbered.values.into_iter().cloned().collect();
         Ok(Query { text: numbered.text, params: Params::Positional(values) })
-    }
-
-    /// Whether the database is SQLite, whose brackets quote names.
-    fn is_sqlite(&self) -> bool {
-        let name = self.handle.attribute("dialect", |dialect| dialect.getattr("name")?.extract::<String>());
-        name.is_some_and(|name| name == "sqlite")
     }
 
     /// The columns of what a method tells of a statement without running it.

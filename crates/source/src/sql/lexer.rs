@@ -177,6 +177,17 @@ impl Dialect {
         }
     }
 
+    /// The dialect of a database of this name that has such places. One that is not known may be SQL Server, whose brackets
+    /// quote names as SQLite's do.
+    #[must_use]
+    pub fn with_places(place: &str, database: Option<&str>) -> &'static Self {
+        match (place, database) {
+            ("$1", _) => &POSTGRESQL,
+            (_, None | Some("sqlite")) => &SQLITE,
+            _ => &STANDARD,
+        }
+    }
+
     /// All tokens but blanks and comments.
     #[must_use]
     pub fn tokens<'a>(&self, text: &'a str) -> Vec<Token<'a>> {

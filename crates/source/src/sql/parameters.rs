@@ -163,6 +163,18 @@ mod tests {
     }
 
     #[test]
+    fn brackets_quote_names_in_sqlite_and_in_a_database_that_is_not_known() {
+        let text = "SELECT [a?b], [c:d] WHERE e = :e";
+        for database in [None, Some("sqlite")] {
+            let dialect = Dialect::with_places("?", database);
+            let expected = ("SELECT [a?b], [c:d] WHERE e = ?".to_owned(), 1);
+            assert_eq!(rewrite(dialect, text, &["e"]).unwrap(), expected);
+        }
+        let dialect = Dialect::with_places("?", Some("trino"));
+        assert_eq!(rewrite(dialect, "SELECT ARRAY[:e]", &["e"]).unwrap(), ("SELECT ARRAY[?]".to_owned(), 1));
+    }
+
+    #[test]
     fn names_become_places() {
         let names = ["a", "b", "größe"];
         let text = "SELECT :b, :a, :b, x->'$.y' WHERE z=:größe";
