@@ -8,12 +8,14 @@ import uuid
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
 import longshore
+from longshore.odbc import parameters
 from longshore.odbc.manager import Statement
 from tests.contract.test_executemany import MIXED
 from tests.quirks import mysql, postgresql
@@ -284,3 +286,13 @@ def test_a_year_arrives_or_is_refused(request: pytest.FixtureRequest, tmp_path: 
             with pytest.raises(longshore.DataError, match="ODBC has the years 1 to 32767") as caught:
                 written(day, through(url))
             assert (caught.value.column, caught.value.row) == ("at", 1), day
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.string_view(), pa.binary_view()], ids=str)
+def test_long_values_are_bound_few_at_a_time(kind: pa.DataType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parameters, "bind", lambda *_, **__: None)
+    statement = mock.Mock()
+    statement.execute_sets.side_effect = lambda rows: rows
+    batch = pa.record_batch({"a": pa.array(["a" * (1 << 20)] * 3, kind)})
+    assert parameters.execute_all(statement, batch, is_utc=False) == 3
+    assert statement.execute_sets.mock_calls == [mock.call(1)] * 3

@@ -133,12 +133,16 @@ def execute_all(statement: Statement, batch: pa.RecordBatch, *, is_utc: bool, mo
 
 
 _VARYING = {pa.string(), pa.large_string(), pa.binary(), pa.large_binary()}
+#: Views, of which pyarrow tells no lengths, and the same values as they are elsewhere.
+_VIEWS = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
 
 
 def _longest(array: Any) -> int:
     kind = array.type
     if pa.types.is_dictionary(kind):
         return _longest(array.dictionary)
+    if kind in _VIEWS:
+        return _longest(array.cast(_VIEWS[kind]))
     if kind not in _VARYING:
         return _FIXED
     return 2 * (pc.max(pc.binary_length(array)).as_py() or 0)
