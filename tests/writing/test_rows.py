@@ -116,8 +116,9 @@ def test_rows_that_are_refused(url: str, harbour: str, name: str) -> None:
 
 
 def test_an_index_of_rows(url: str, harbour: str) -> None:
-    with pytest.raises(longshore.InterfaceError, match="list has no index"):
-        longshore.write_sql([{"a": 1}], f"{harbour}.t", url, index=True)
+    for kind, given in {"list": [{"a": 1}], "Series": pl.Series("a", [1])}.items():
+        with pytest.raises(longshore.InterfaceError, match=f"{kind} has no index"):
+            longshore.write_sql(given, f"{harbour}.t", url, index=True)
 
 
 def test_a_series_is_one_column(url: str, harbour: str) -> None:

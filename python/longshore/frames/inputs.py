@@ -64,6 +64,8 @@ def _iterated(frames: Iterable[object], *, index: bool, options: Options) -> Ite
 
 def _frame_streams(data: Any, *, index: bool, options: Options) -> Iterable[object] | None:
     """Return one frame's streams; None for what is not a frame."""
+    if not is_of(data, "pandas", "Series", "DataFrame"):
+        _refuse_index(data, index=index)
     if is_of(data, "pandas", "Series") or is_of(data, "polars", "Series"):
         if data.name is None or not str(data.name):
             hint = 'name it: series.to_frame("x")'
@@ -73,7 +75,6 @@ def _frame_streams(data: Any, *, index: bool, options: Options) -> Iterable[obje
         from longshore.frames import pandas
 
         return pandas.batches(data, index=index, options=options)
-    _refuse_index(data, index=index)
     if is_of(data, "polars", "DataFrame", "LazyFrame"):
         from longshore.frames import polars
 
