@@ -37,12 +37,14 @@ pub fn statements<'a>(dialect: &Dialect, script: &'a str) -> Vec<&'a str> {
     found
 }
 
-/// The first tokens of a statement in capitals, `most` at most, without the semicolons and parentheses that open it.
+/// The first tokens of a statement in capitals, `most` at most, without the semicolons and parentheses that open it. Of a
+/// literal, which may be as long as a value, there is a quote alone.
 #[must_use]
 pub fn first_words(dialect: &Dialect, text: &str, most: usize) -> Vec<String> {
     let tokens = dialect.each(text).filter(|token| token.kind != Kind::Blank);
     let words = tokens.skip_while(|token| token.is_mark(";") || token.is_mark("("));
-    words.take(most).map(|token| token.text.to_uppercase()).collect()
+    let shown = |token: Token<'_>| if token.kind == Kind::Literal { "'" } else { token.text }.to_uppercase();
+    words.take(most).map(shown).collect()
 }
 
 /// Whether a colon or a dollar sign and the word after it are a place: not a cast's, a slice's or a struct's.
@@ -95,6 +97,7 @@ mod tests {
         let words = |text| first_words(&STANDARD, text, 2).join(" ");
         assert_eq!(words("-- a\n/* b */ ((select\n1))"), "SELECT 1");
         assert_eq!(words("; commit"), "COMMIT");
+        assert_eq!(words("values 'a'"), "VALUES '");
         assert_eq!(words(" /* select */ ; "), "");
     }
 }
