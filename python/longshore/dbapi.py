@@ -50,7 +50,7 @@ _READ_AHEAD = 64 << 20
 _DIGITS = re.compile(r"decimal\d+\((\d+), (-?\d+)\)")
 #: The first words of statements that are plainly queries; any other is run to its end at once.
 _QUERIES = frozenset({"SELECT", "VALUES", "TABLE", "SHOW", "DESCRIBE", "DESC", "EXPLAIN", "FROM", "WITH"})
-_CHANGE = re.compile(r"\b(?:INSERT|UPDATE|DELETE|MERGE)\b", re.IGNORECASE)
+_CHANGE = re.compile(r"(?>.*?\bWITH\b).*?\b(?:INSERT|UPDATE|DELETE|MERGE)\b", re.IGNORECASE | re.DOTALL)
 #: The looks at longer statements are not kept.
 _LONG = 2048
 _FIRST = "call execute() with a statement that returns rows"
@@ -444,7 +444,7 @@ _MODES: dict[str, IfExists] = {"create": "fail", "append": "append", "replace": 
 def _is_query(text: str) -> bool:
     """Whether a statement is plainly a query; raises ``InterfaceError`` for a text that is not a statement."""
     word = first_word(statement_text(text, "the statement"))
-    return word in _QUERIES and not (word == "WITH" and _CHANGE.search(text))
+    return word in _QUERIES and not (word == "WITH" and _CHANGE.match(text))
 
 
 def _described(name: str, kind: str, native: str | None, nullable: bool) -> Description:  # noqa: FBT001

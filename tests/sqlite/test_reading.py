@@ -401,3 +401,9 @@ def test_a_list_of_queries_is_one_snapshot(make: Make) -> None:
         warnings.simplefilter("error")
         table = read(url, ["SELECT id FROM t WHERE id <= 50", "SELECT id FROM t WHERE id > 50"])
     assert sorted(table["id"].to_pylist()) == list(range(1, 101))
+
+
+def test_a_query_behind_a_comment_streams() -> None:
+    query = "WITH RECURSIVE r (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM r WHERE i < 200000) SELECT i FROM r"
+    with longshore.connect("sqlite://") as connection, connection.cursor() as cursor:
+        assert cursor.execute(f"/* delete none */ {query}").rowcount == -1
