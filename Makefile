@@ -39,7 +39,7 @@ help: ## list the targets
 demo: $(VENV)/.longshore ## read TPC-H's lineitem out of a private PostgreSQL and out of SQLite into pandas; SCALE=1 is 6 million rows
 	@$(VENV)/bin/python -m benches.demo $(SCALE)
 
-test: test-rust test-oldest test-pythons doctest test-python ## run all tests, on the newest and on the oldest supported packages and Pythons
+test: test-rust doctest test-python ## run all tests, on the newest packages; CI repeats what depends on older ones, on other Pythons and on an older server
 
 # Not --release: overflow checks and debug assertions are worth a second build. longshore-py cannot be linked by itself.
 # Its driver is the wheel's where that is newer than all it is made of; else cargo's own, which is built in no time.

@@ -38,6 +38,7 @@ from tests.servers import (
 )
 
 S = TypeVar("S")
+_TRINO = pytest.StashKey[Trino]()
 Place = Callable[[Case], str]
 
 # A shell that starts the tests in the background has them ignore Ctrl-C, and nohup SIGHUP; and so would
@@ -163,10 +164,23 @@ def clickhouse() -> Iterator[ClickHouse]:
 
 
 @pytest.fixture(scope="session")
-def trino() -> Iterator[Trino]:
+def trino(request: pytest.FixtureRequest) -> Iterator[Trino]:
     """Give the Trino that all tests share: leave no table behind."""
     with require(Trino) as server:
+        request.config.stash[_TRINO] = server
         yield server
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """Stop Trino after the last of its tests, which one process has: it computes while no one asks."""
+    server = item.config.stash.get(_TRINO, None)
+    if server is None or nextitem is None or not hasattr(item.config, "workerinput"):
+        return
+    from tests.scheduler import is_dear
+
+    if is_dear(item.nodeid) and not is_dear(nextitem.nodeid):
+        server.close()
 
 
 @pytest.fixture(scope="session")

@@ -17,19 +17,28 @@ _FIRST = ("tests/sqlalchemy/test_suite.py", _DEAR, "tests/flight_server/test_loa
 _NAMES = (_DEAR, *map(str, SOURCES))
 
 
+def is_dear(nodeid: str) -> bool:
+    """Tell whether a test is one of those that one process has."""
+    return _scope(nodeid) == _DEAR
+
+
+def _scope(nodeid: str) -> str:
+    file, _, name = nodeid.partition("::")
+    if file.startswith(f"tests/{_DEAR}/"):
+        return _DEAR
+    if name.removesuffix(".md") in _NAMES:
+        return name.removesuffix(".md")
+    if not file.startswith("tests/contract/"):
+        return file
+    words = re.split(r"[\[\]-]", name.replace("to_", ""))
+    return next((name for name in _NAMES if name in words), file)
+
+
 class Scheduler(LoadFileScheduling):  # type: ignore[misc]
     """The scheduler of pytest-xdist for `--dist=loadfile`."""
 
     def _split_scope(self, nodeid: str) -> str:
-        file, _, name = nodeid.partition("::")
-        if file.startswith(f"tests/{_DEAR}/"):
-            return _DEAR
-        if name.removesuffix(".md") in _NAMES:
-            return name.removesuffix(".md")
-        if not file.startswith("tests/contract/"):
-            return file
-        words = re.split(r"[\[\]-]", name.replace("to_", ""))
-        return next((name for name in _NAMES if name in words), file)
+        return _scope(nodeid)
 
     def _assign_work_unit(self, node: Any) -> None:
         for scope in reversed(_FIRST):
