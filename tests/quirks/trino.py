@@ -80,7 +80,9 @@ QUIRKS = Quirks(
     series="WITH series AS (SELECT CAST(i AS integer) AS i FROM (SELECT a * 1000 + b + 1 AS i "
     "FROM UNNEST(sequence(0, ({rows} - 1) / 1000)) AS x (a), UNNEST(sequence(0, 999)) AS y (b)) WHERE i <= {rows})",
     computing="SELECT count(*) AS n FROM tpch.sf1000.lineitem WHERE orderkey * 7 = 3",
-    streaming="SELECT orderkey AS i, lpad(comment, 100, 'x') AS t FROM tpch.sf1000.lineitem",
+    # In half of the processor time of the generator's rows.
+    streaming="SELECT a * 10000 + b AS i, lpad(CAST(c AS varchar), 100, 'x') AS t FROM UNNEST(sequence(1, 10000)) AS x (a) "
+    "CROSS JOIN UNNEST(sequence(1, 10000)) AS y (b) CROSS JOIN UNNEST(sequence(1, 10000)) AS z (c)",
     running=_running,
     tables="SELECT table_name AS n FROM information_schema.tables WHERE table_schema = current_schema",
     instant="%Y-%m-%d %H:%M:%S.%f UTC",
