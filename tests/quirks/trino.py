@@ -81,7 +81,8 @@ QUIRKS = Quirks(
     "FROM UNNEST(sequence(0, ({rows} - 1) / 1000)) AS x (a), UNNEST(sequence(0, 999)) AS y (b)) WHERE i <= {rows})",
     computing="SELECT count(*) AS n FROM tpch.sf1000.lineitem WHERE orderkey * 7 = 3",
     # In half of the processor time of the generator's rows.
-    streaming="SELECT a * 10000 + b AS i, lpad(CAST(c AS varchar), 100, 'x') AS t FROM UNNEST(sequence(1, 10000)) AS x (a) "
+    streaming="SELECT a * 10000 + b AS i, lpad(CAST(c AS varchar), 100, 'x') AS t "
+    "FROM UNNEST(sequence(1, 10000)) AS x (a) "
     "CROSS JOIN UNNEST(sequence(1, 10000)) AS y (b) CROSS JOIN UNNEST(sequence(1, 10000)) AS z (c)",
     running=_running,
     tables="SELECT table_name AS n FROM information_schema.tables WHERE table_schema = current_schema",
