@@ -93,8 +93,10 @@ def changes(statement: str) -> bool:
 def _control_of(statement: str) -> tuple[str, bool] | None:
     """Give the method that begins or ends a transaction as a statement says, and whether it says more, or None.
 
-    >>> _control_of("/* all */ COMMIT WORK;"), _control_of("BEGIN IMMEDIATE"), _control_of("ROLLBACK TO s")
+    >>> _control_of("/* all */ COMMIT WORK;;;;;;"), _control_of("BEGIN IMMEDIATE"), _control_of("ROLLBACK TO s")
     (('commit', False), ('begin', True), None)
+    >>> _control_of("COMMIT;;;;;; DROP TABLE boats")
+    ('commit', True)
     """
     words = _core.sql_words(statement, _TOKENS)
     size = 2 if words[:1] == ["START"] else 1
@@ -103,7 +105,7 @@ def _control_of(statement: str) -> tuple[str, bool] | None:
         rest = rest[1:]
     if method is None or rest[:1] == ["TO"]:
         return None
-    return method, len(words) == _TOKENS or any(word != ";" for word in rest)
+    return method, any(word != ";" for word in rest)
 
 
 def only(statements: Sequence[Any]) -> Any:

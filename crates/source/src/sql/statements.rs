@@ -1,5 +1,7 @@
 //! A statement's text for a driver that looks at it by itself: its parameters' places, a script's statements, first words.
 
+use std::mem;
+
 use super::lexer::{Dialect, Kind, Markers, Token};
 
 /// The text in pieces: every second one is a parameter's place, `:name`, `$name` or one of the dialect's own, and between
@@ -37,11 +39,15 @@ pub fn statements<'a>(dialect: &Dialect, script: &'a str) -> Vec<&'a str> {
     found
 }
 
-/// The first tokens of a statement in capitals, `most` at most, without the semicolons and parentheses that open it. Of a
-/// literal, which may be as long as a value, there is a quote alone.
+/// The first tokens of a statement in capitals, `most` at most, without the semicolons and parentheses that open it. Of
+/// semicolons in a row there is one, and of a literal, which may be as long as a value, a quote alone.
 #[must_use]
 pub fn first_words(dialect: &Dialect, text: &str, most: usize) -> Vec<String> {
-    let tokens = dialect.each(text).filter(|token| token.kind != Kind::Blank);
+    let mut is_behind_end = false;
+    let tokens = dialect.each(text).filter(|token| token.kind != Kind::Blank).filter(|token| {
+        let was_behind_end = mem::replace(&mut is_behind_end, token.is_mark(";"));
+        !(was_behind_end && is_behind_end)
+    });
     let words = tokens.skip_while(|token| token.is_mark(";") || token.is_mark("("));
     let shown = |token: Token<'_>| if token.kind == Kind::Literal { "'" } else { token.text }.to_uppercase();
     words.take(most).map(shown).collect()
@@ -97,6 +103,7 @@ mod tests {
         let words = |text| first_words(&STANDARD, text, 2).join(" ");
         assert_eq!(words("-- a\n/* b */ ((select\n1))"), "SELECT 1");
         assert_eq!(words("; commit"), "COMMIT");
+        assert_eq!(words("commit;; /* ; */ ;"), "COMMIT ;");
         assert_eq!(words("values 'a'"), "VALUES '");
         assert_eq!(words(" /* select */ ; "), "");
     }
