@@ -429,10 +429,14 @@ class TrinoPages:
     def schema(self) -> Schema: ...
     def decode(self, body: bytes, start: int, end: int) -> Batch: ...
 
-def sql_places(statement: str, dialect: Literal["postgresql", "sqlite", "standard", "clickhouse"]) -> list[str]:
+def sql_places(
+    statement: str, dialect: Literal["postgresql", "duckdb", "sqlite", "standard", "clickhouse"]
+) -> list[str]:
     """Give a statement in pieces, of which every second is a parameter's place: ``:name``, ``$1``, ``?``."""
 
-def sql_statements(script: str, dialect: Literal["postgresql", "sqlite", "standard", "clickhouse"]) -> list[str]:
+def sql_statements(
+    script: str, dialect: Literal["postgresql", "duckdb", "sqlite", "standard", "clickhouse"]
+) -> list[str]:
     """Give the statements of a script, which semicolons part, without those that say nothing."""
 
 def sql_words(statement: str, most: int) -> list[str]:

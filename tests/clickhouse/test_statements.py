@@ -44,7 +44,7 @@ def test_settings_are_the_servers(place: str) -> None:
 
 
 def test_parameters_of_both_forms(place: str) -> None:
-    query = "SELECT {n:UInt8} + :m AS n, ':m $1 {n:UInt8}' AS t, 1::Int8 AS c, [:m, 2] AS l -- :q"
+    query = "SELECT\u00a0{n:UInt8} +\u3000:m AS n, ':m $1 {n:UInt8}' AS t, 1::Int8 AS c, [:m, 2] AS l -- :q"
     found = longshore.read_sql(query, place, params={"n": 3, "m": 4}, return_type="arrow").to_pylist()
     assert found == [{"n": 7, "t": ":m $1 {n:UInt8}", "c": 1, "l": [4, 2]}]
     values = [

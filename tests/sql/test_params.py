@@ -120,6 +120,7 @@ def test_places_and_names() -> None:
         ("SELECT 5 AS x WHERE :b --:a\n /* :a */", 5),
         ('SELECT ":a" AS x FROM (SELECT 5 AS ":a") WHERE :b', 5),
         ("SELECT $$:a$$ AS x WHERE :b", ":a"),
+        ("SELECT\u00a0a AS\u3000x FROM (SELECT 5 AS a) WHERE\u2003:b", 5),
         ("SELECT 'it''s :a' AS x WHERE :b", "it's :a"),
         (r"SELECT E'it\'s :a' AS x WHERE :b", "it's :a"),
         (r"SELECT e'it''s\\' || ':a' AS x WHERE :b", "it's\\:a"),

@@ -28,6 +28,7 @@ const ORACLE: Dialect = Dialect {
     markers: Markers::Questions,
     operators: b"",
     names: Names::Kept,
+    blanks: &[],
 };
 
 impl Splitting for ArrowSession {

@@ -20,6 +20,7 @@ pub(crate) const DIALECT: Dialect = Dialect {
     markers: Markers::Questions,
     operators: b"",
     names: Names::Kept,
+    blanks: &[],
 };
 
 /// A text as a literal.

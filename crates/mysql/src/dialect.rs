@@ -19,6 +19,7 @@ pub(crate) const fn dialect(escapes: bool) -> Dialect {
         markers: Markers::Questions,
         operators: b"",
         names: Names::KeptWithDigits,
+        blanks: &[],
     }
 }
 

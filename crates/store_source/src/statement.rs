@@ -1,7 +1,7 @@
 //! The statements that need no SQL engine.
 
 use longshore_core::{Error, Params, Query, Result};
-use longshore_source::sql::{Kind as TokenKind, POSTGRESQL, Token};
+use longshore_source::sql::{DUCKDB, Kind as TokenKind, Token};
 
 /// The hint for SQL.
 pub(crate) const ENGINE: &str = "the option longshore.store.libduckdb names the library of one, for queries; without it there are TABLE t, FROM t, SELECT * or columns or count(*) FROM t, and DROP TABLE t; \
@@ -21,7 +21,7 @@ pub(crate) enum Statement {
 impl Statement {
     /// Reads a text; an error for a statement that needs an engine.
     pub(crate) fn of(query: &Query) -> Result<Self> {
-        let tokens = POSTGRESQL.tokens(&query.text);
+        let tokens = DUCKDB.tokens(&query.text);
         let end = tokens.iter().rposition(|token| !token.is_mark(";")).map_or(0, |last| last + 1);
         let mut reader = Reader { tokens: &tokens[..end], at: 0 };
         let statement = reader.statement().filter(|_| reader.at == end);
@@ -97,7 +97,7 @@ impl Reader<'_> {
     fn name(&mut self) -> Option<String> {
         let token = self.tokens.get(self.at)?;
         let is_keyword = ["from", "select", "where", "as"].iter().any(|word| token.is_word(word));
-        let name = POSTGRESQL.name(token).filter(|_| !is_keyword)?;
+        let name = DUCKDB.name(token).filter(|_| !is_keyword)?;
         self.at += 1;
         // As it is written: names are found in either case, and an error shows them.
         Some(if token.kind == TokenKind::Word { token.text.to_owned() } else { name })

@@ -41,7 +41,7 @@ def with_dollars(query: str, params: Params) -> str:
     """
     if not isinstance(params, dict) or ":" not in query:
         return query
-    pieces = _core.sql_places(query, "postgresql")
+    pieces = _core.sql_places(query, "duckdb")
     pieces[1::2] = [f"${place[1:]}" if place[1:] in params else place for place in pieces[1::2]]
     return "".join(pieces)
 
@@ -52,7 +52,7 @@ def parameter_names(query: str) -> set[str]:
     >>> sorted(parameter_names("SELECT :a, ':b', $c, $1, b::d, $$:e$$ /* /* :f */ :g */"))
     ['a', 'c']
     """
-    return {place[1:] for place in _core.sql_places(query, "postgresql")[1::2] if not place[1].isdecimal()}
+    return {place[1:] for place in _core.sql_places(query, "duckdb")[1::2] if not place[1].isdecimal()}
 
 
 def by_parameter_name(params: Params) -> dict[str, Any]:

@@ -23,6 +23,8 @@ pub struct Dialect {
     pub operators: &'static [u8],
     /// The names without quotes.
     pub names: Names,
+    /// The blanks that are not ASCII, each range's first and last. Every other character that is not ASCII is a letter.
+    pub blanks: &'static [(char, char)],
 }
 
 /// The names without quotes of a dialect.
@@ -112,7 +114,7 @@ impl Token<'_> {
     }
 }
 
-/// PostgreSQL's scanner (documentation, chapter "Lexical Structure"), and `DuckDB`'s, which is made of it.
+/// PostgreSQL's scanner (documentation, chapter "Lexical Structure").
 pub const POSTGRESQL: Dialect = Dialect {
     name_quotes: &[(b'"', b'"')],
     text_quotes: b"'",
@@ -123,6 +125,20 @@ pub const POSTGRESQL: Dialect = Dialect {
     markers: Markers::Numbers,
     operators: b"+-*/<>=~!@#%^&|`?",
     names: Names::Folded,
+    blanks: &[],
+};
+
+/// `DuckDB`'s scanner, which is PostgreSQL's behind one that takes Unicode's blanks for spaces.
+pub const DUCKDB: Dialect = Dialect {
+    blanks: &[
+        ('\u{a0}', '\u{a0}'),
+        ('\u{2000}', '\u{200b}'),
+        ('\u{202f}', '\u{202f}'),
+        ('\u{205f}', '\u{2060}'),
+        ('\u{3000}', '\u{3000}'),
+        ('\u{feff}', '\u{feff}'),
+    ],
+    ..POSTGRESQL
 };
 
 /// SQLite's scanner (sqlite.org/lang.html).
@@ -136,9 +152,11 @@ pub const SQLITE: Dialect = Dialect {
     markers: Markers::Questions,
     operators: b"",
     names: Names::Kept,
+    blanks: &[],
 };
 
-/// The standard's scanner, and Trino's, with MySQL's quotes of names: in brackets are an array's elements.
+/// The standard's scanner, and Trino's, with MySQL's quotes of names: in brackets are an array's elements. White space is
+/// Unicode's, which Trino refuses.
 pub const STANDARD: Dialect = Dialect {
     name_quotes: &[(b'"', b'"'), (b'`', b'`')],
     text_quotes: b"'",
@@ -149,6 +167,7 @@ pub const STANDARD: Dialect = Dialect {
     markers: Markers::Questions,
     operators: b"",
     names: Names::Folded,
+    blanks: CLICKHOUSE.blanks,
 };
 
 /// `ClickHouse`'s scanner (its `Lexer.cpp`). Names escape as texts do, and are none the less [`Kind::Literal`] here.
@@ -162,14 +181,26 @@ pub const CLICKHOUSE: Dialect = Dialect {
     markers: Markers::Braces,
     operators: b"",
     names: Names::Kept,
+    blanks: &[
+        ('\u{85}', '\u{85}'),
+        ('\u{a0}', '\u{a0}'),
+        ('\u{180e}', '\u{180e}'),
+        ('\u{2000}', '\u{200d}'),
+        ('\u{2028}', '\u{2029}'),
+        ('\u{202f}', '\u{202f}'),
+        ('\u{205f}', '\u{2060}'),
+        ('\u{3000}', '\u{3000}'),
+        ('\u{feff}', '\u{feff}'),
+    ],
 };
 
 impl Dialect {
-    /// The dialect of this name: `postgresql`, which is `DuckDB`'s as well, `sqlite`, `clickhouse` or `standard`.
+    /// The dialect of this name: `postgresql`, `duckdb`, `sqlite`, `clickhouse` or `standard`.
     #[must_use]
     pub fn named(name: &str) -> Option<&'static Self> {
         match name {
             "postgresql" => Some(&POSTGRESQL),
+            "duckdb" => Some(&DUCKDB),
             "sqlite" => Some(&SQLITE),
             "clickhouse" => Some(&CLICKHOUSE),
             "standard" => Some(&STANDARD),
@@ -182,6 +213,7 @@ impl Dialect {
     #[must_use]
     pub fn with_places(place: &str, database: Option<&str>) -> &'static Self {
         match (place, database) {
+            ("$1", Some("duckdb")) => &DUCKDB,
             ("$1", _) => &POSTGRESQL,
             (_, None | Some("sqlite")) => &SQLITE,
             _ => &STANDARD,
@@ -293,6 +325,9 @@ impl Dialect {
         if first.is_ascii_whitespace() || first == 0x0b {
             return (Kind::Blank, 1);
         }
+        if let Some(blank) = text.chars().next().filter(|c| self.is_blank(*c)) {
+            return (Kind::Blank, blank.len_utf8());
+        }
         if let Some(found) = self.comment(bytes).or_else(|| self.quoted(text)) {
             return found;
         }
@@ -312,12 +347,17 @@ impl Dialect {
             return self.number(text);
         }
         if is_name(first) || (first == b'$' && !self.dollar_quotes) {
-            return (Kind::Word, run(text, is_name_char));
+            return (Kind::Word, run(text, |c| is_name_char(c) && !self.is_blank(c)));
         }
         if self.operators.contains(&first) {
             return (Kind::Mark, self.operator(bytes));
         }
         (Kind::Mark, text.chars().next().map_or(1, char::len_utf8))
+    }
+
+    /// Whether it is a blank that is not ASCII.
+    fn is_blank(&self, c: char) -> bool {
+        !c.is_ascii() && self.blanks.iter().any(|(first, last)| (*first..=*last).contains(&c))
     }
 
     fn comment(&self, bytes: &[u8]) -> Option<(Kind, usize)> {
@@ -471,6 +511,7 @@ pub(super) mod tests {
         markers: Markers::Questions,
         operators: b"",
         names: Names::KeptWithDigits,
+        blanks: &[],
     };
 
     fn texts<'a>(dialect: &Dialect, text: &'a str) -> Vec<&'a str> {
@@ -553,7 +594,7 @@ pub(super) mod tests {
     fn any_text_falls_into_tokens() {
         let pieces = [
             "'", "\"", "`", "[", "]", "$", "$a$", "é", "€", "\\", "--", "-- ", "/*", "*/", "/*!", "#", "E'",
-            "U&\"", "x'", "a", "1", "\n", ".", "(", "::", "?", ":",
+            "U&\"", "x'", "a", "1", "\n", ".", "(", "::", "?", ":", "\u{a0}", "\u{3000}",
         ];
         let mut state = 7_usize;
         for _ in 0..20_000 {
@@ -565,6 +606,7 @@ pub(super) mod tests {
             for dialect in [
                 POSTGRESQL,
                 MYSQL,
+                DUCKDB,
                 SQLITE,
                 STANDARD,
                 CLICKHOUSE,

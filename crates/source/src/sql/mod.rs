@@ -7,7 +7,9 @@ mod select;
 mod statements;
 
 pub use insert::PlainInsert;
-pub use lexer::{CLICKHOUSE, Comments, Dialect, Kind, Markers, Names, POSTGRESQL, SQLITE, STANDARD, Token};
+pub use lexer::{
+    CLICKHOUSE, Comments, DUCKDB, Dialect, Kind, Markers, Names, POSTGRESQL, SQLITE, STANDARD, Token,
+};
 pub use parameters::{Numbered, positional, positional_sets, unlike};
 pub use select::{OneTable, is_plain, tables};
 pub use statements::{first_words, places, statements};

@@ -73,7 +73,7 @@ fn is_named(dialect: &Dialect, tokens: &[Token<'_>], at: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sql::{CLICKHOUSE, POSTGRESQL, STANDARD};
+    use crate::sql::{CLICKHOUSE, DUCKDB, POSTGRESQL, SQLITE, STANDARD};
 
     fn places_of(dialect: &Dialect, text: &'static str) -> Vec<&'static str> {
         let pieces = places(dialect, text);
@@ -89,6 +89,17 @@ mod tests {
         assert_eq!(places_of(&STANDARD, text), ["?", ":a", ":b"]);
         let text = "SELECT :a, $1, {b:UInt8}, { c : Array(String) }, {'k':1}, x ? y:z, '\\':d', `\\`:e`, $t$:f$t$ # :g\n, t$2";
         assert_eq!(places_of(&CLICKHOUSE, text), [":a", "$1", "{b:UInt8}", "{ c : Array(String) }"]);
+    }
+
+    #[test]
+    fn blanks_of_unicode_are_blanks_or_letters() {
+        let text = "SELECT a =\u{a0}:b,\u{3000}c\u{2003}:d";
+        for dialect in [&DUCKDB, &CLICKHOUSE, &STANDARD] {
+            assert_eq!(places_of(dialect, text), [":b", ":d"]);
+        }
+        for dialect in [&POSTGRESQL, &SQLITE] {
+            assert!(places_of(dialect, text).is_empty());
+        }
     }
 
     #[test]

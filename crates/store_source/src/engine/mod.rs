@@ -17,7 +17,7 @@ use arrow_array::cast::AsArray;
 use arrow_schema::SchemaRef;
 use longshore_core::{Deadline, Error, Params, Query, Result, Value, locked};
 use longshore_duckdb::error_of;
-use longshore_source::sql::{POSTGRESQL, positional};
+use longshore_source::sql::{DUCKDB, positional};
 use longshore_store::{Scanner, Table, Transaction};
 
 use self::library::{Handle, Library, RawResult, library, text};
@@ -66,7 +66,7 @@ fn items(columns: &RecordBatch) -> Vec<String> {
     let text = |at: usize| columns.column(at).as_string_opt::<i32>();
     let (Some(names), Some(kinds), Some(computed)) = (text(0), text(1), text(2)) else { return Vec::new() };
     let item = |((name, kind), computed): ((Option<&str>, Option<&str>), Option<&str>)| {
-        let name = POSTGRESQL.quoted_name(name.unwrap_or_default());
+        let name = DUCKDB.quoted_name(name.unwrap_or_default());
         format!("CAST({} AS {}) AS {name}", computed.unwrap_or(&name), kind.unwrap_or_default())
     };
     names.iter().zip(kinds).zip(computed).map(item).collect()
@@ -181,10 +181,10 @@ impl Engine {
             return Ok(());
         }
         for table in shown.drain(..) {
-            self.run(&format!("DROP VIEW IF EXISTS {}", POSTGRESQL.quoted_name(&table.name)))?;
+            self.run(&format!("DROP VIEW IF EXISTS {}", DUCKDB.quoted_name(&table.name)))?;
         }
         for (number, table) in wanted.iter().enumerate() {
-            let (name, columns) = (POSTGRESQL.quoted_name(&table.name), self.columns(table)?);
+            let (name, columns) = (DUCKDB.quoted_name(&table.name), self.columns(table)?);
             self.run(&format!(
                 "CREATE OR REPLACE VIEW {name} AS SELECT {columns} FROM {FUNCTION}({number})"
             ))?;
@@ -211,14 +211,14 @@ impl Engine {
 
     /// Prepares a query with its parameters.
     fn prepared(&self, query: &Query) -> Result<Prepared> {
-        let tokens = POSTGRESQL.tokens(&query.text);
+        let tokens = DUCKDB.tokens(&query.text);
         let reads = tokens
             .first()
             .is_some_and(|first| READING.iter().any(|word| first.is_word(word) || first.is_mark(word)));
         if !reads {
             return Err(not_a_query());
         }
-        let numbered = positional(&POSTGRESQL, &query.text, &query.params)?;
+        let numbered = positional(&DUCKDB, &query.text, &query.params)?;
         let statement = zero_ended(&numbered.text)?;
         let mut prepared = Prepared { library: self.library, handle: ptr::null_mut() };
         // SAFETY: the connection is live; what was prepared is freed with `prepared`, though it has failed.

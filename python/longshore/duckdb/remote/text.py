@@ -70,7 +70,7 @@ def parse(query: str, words: Tokens) -> Sequence[exp.Expression] | None:
 
 def _tokenized(query: str) -> list[Token]:
     """Give the tokens, in spite of the tokenizer, which takes ``$1,$`` for the beginning of a quotation."""
-    pieces = _core.sql_places(query, "postgresql")
+    pieces = _core.sql_places(query, "duckdb")
     ends = [*itertools.accumulate(map(len, pieces))]
     dollars = {start for start, place in zip(ends[::2], pieces[1::2], strict=False) if place[0] == "$"}
     letters = list(query)
