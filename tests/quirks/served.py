@@ -1,12 +1,13 @@
 """Our own Flight SQL server in front of other sources, and our client for it."""
 
 import contextlib
+import os
+import socket
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import psutil
 import pytest
 
 import longshore
@@ -14,6 +15,8 @@ from tests.cutter import http2_messages
 from tests.quirks import duckdb, postgresql, store
 from tests.quirks.quirks import Quirks, Refusal
 
+#: Of Linux's states of a connection.
+_ESTABLISHED = 1
 #: The servers by their ports.
 _SERVERS: dict[int, longshore.Server] = {}
 
@@ -30,9 +33,21 @@ def _runs(url: str, _marker: str) -> bool:
 def _sessions(url: str) -> int:
     """Count what clients hold and their connections."""
     server = _server(url)
-    sockets = psutil.Process().net_connections("tcp")
-    clients = sum(each.laddr.port == server.port and each.status == psutil.CONN_ESTABLISHED for each in sockets)
-    return clients + server._core.held  # noqa: SLF001
+    return _connections(server.port) + server._core.held  # noqa: SLF001
+
+
+def _connections(port: int) -> int:
+    """Count this process's established connections at a port: to read the kernel's table takes four milliseconds."""
+    count = 0
+    for descriptor in os.listdir("/proc/self/fd"):  # noqa: PTH208
+        # One may be closed meanwhile.
+        with contextlib.suppress(OSError):
+            if not os.readlink(f"/proc/self/fd/{descriptor}").startswith("socket:"):  # noqa: PTH115
+                continue
+            with socket.socket(fileno=os.dup(int(descriptor))) as found:
+                if found.family in (socket.AF_INET, socket.AF_INET6) and found.getsockname()[1] == port:
+                    count += found.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1) == _ESTABLISHED
+    return count
 
 
 def _served(quirks: Quirks, settings: str = "", cannot: Mapping[str, Refusal] = {}, **more: object) -> Quirks:
