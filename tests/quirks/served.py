@@ -16,7 +16,7 @@ from tests.quirks import duckdb, postgresql, store
 from tests.quirks.quirks import Quirks, Refusal
 
 #: Of Linux's states of a connection.
-_ESTABLISHED = 1
+_ESTABLISHED = b"\x01"
 #: The servers by their ports.
 _SERVERS: dict[int, longshore.Server] = {}
 
