@@ -428,7 +428,16 @@ def test_options(engine: sa.Engine) -> None:
             connection.scalar(query, execution_options={"longshore_options": {"numeric_man": "null"}})
 
 
-@pytest.mark.parametrize("engine", ["postgresql", "mariadb", "mysql"], indirect=True)
+@pytest.mark.parametrize("engine", ["mariadb", "mysql"], indirect=True)
+def test_mysql_begins_no_two_phases(engine: sa.Engine) -> None:
+    with engine.connect() as connection:
+        with pytest.raises(sa.exc.NotSupportedError, match="in PostgreSQL alone"):
+            connection.begin_twophase()
+        assert connection.scalar(sa.text("SELECT 1")) == 1
+        assert connection.recover_twophase() == []
+
+
+@pytest.mark.parametrize("engine", ["postgresql"], indirect=True)
 def test_two_phases(engine: sa.Engine, session: orm.Session) -> None:
     session.close()
     for end in ("commit", "rollback"):

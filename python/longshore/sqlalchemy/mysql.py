@@ -12,11 +12,9 @@ from sqlalchemy.dialects.mysql.base import MySQLCompiler, MySQLExecutionContext
 from sqlalchemy.dialects.mysql.base import MySQLDialect as _MySQLBase
 from sqlalchemy.dialects.mysql.mariadb import MariaDBDialect as _MariaDBBase
 
-from longshore.errors import DataError
+from longshore.errors import DataError, NotSupportedError
 from longshore.sqlalchemy.dialect import Context, Dialect, Process, without_transaction
 
-#: Of a connection's info: whether it leaves autocommit after a transaction of two phases.
-_IN_XA = "longshore_in_xa"
 _MYSQL_ERROR = re.compile(r"\(error (\d+)\)")
 _OFFSET = re.compile(r"([+-])(\d\d):(\d\d)")
 
@@ -186,42 +184,9 @@ class MySQLDialect(Dialect, _MySQLBase):
         found = _MYSQL_ERROR.search(str(exception))
         return int(found[1]) if found else None
 
-    # The server prepares no XA statement, and so binds nothing in it. It refuses one within another transaction, and
-    # another transaction within its own: the session is in autocommit meanwhile.
-
-    def _run_xa(self, connection: Any, verb: str, xid: str) -> None:
-        connection.exec_driver_sql(f"XA {verb} x'{xid.encode().hex()}'")
-
-    def _end_xa(self, connection: Any, verb: str, xid: str) -> None:
-        with without_transaction(connection.connection.dbapi_connection):
-            self._run_xa(connection, verb, xid)
-        if connection.info.pop(_IN_XA, False):
-            connection.connection.dbapi_connection.autocommit = False
-
     def do_begin_twophase(self, connection: Any, xid: Any) -> None:
-        dbapi_connection = connection.connection.dbapi_connection
-        connection.info[_IN_XA] = not dbapi_connection.autocommit
-        dbapi_connection.autocommit = True
-        self._run_xa(connection, "BEGIN", xid)
-
-    def do_prepare_twophase(self, connection: Any, xid: Any) -> None:
-        self._run_xa(connection, "END", xid)
-        self._run_xa(connection, "PREPARE", xid)
-
-    def do_rollback_twophase(self, connection: Any, xid: Any, is_prepared: bool = True, recover: bool = False) -> None:
-        if not is_prepared:
-            self._run_xa(connection, "END", xid)
-        self._end_xa(connection, "ROLLBACK", xid)
-
-    def do_commit_twophase(self, connection: Any, xid: Any, is_prepared: bool = True, recover: bool = False) -> None:
-        if not is_prepared:
-            self.do_prepare_twophase(connection, xid)
-        self._end_xa(connection, "COMMIT", xid)
-
-    def do_recover_twophase(self, connection: Any) -> list[Any]:
-        with without_transaction(connection.connection.dbapi_connection):
-            found: list[Any] = super().do_recover_twophase(connection)
-        return [xid.decode() if isinstance(xid, bytes) else xid for xid in found]
+        # The server prepares no XA statement, and so binds nothing in it.
+        raise NotSupportedError("a transaction of two phases is begun in PostgreSQL alone", hint="use begin()")
 
 
 class MariaDBDialect(_MariaDBBase, MySQLDialect):
