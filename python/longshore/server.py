@@ -29,7 +29,7 @@ _IDLE = 300.0
 #: How long a new connection may say nothing, and one that is there, which is sent pings meanwhile.
 _GREETING = 10.0
 _SILENCE = 60.0
-#: How many prepared statements, results, savepoints or sessions a user may hold.
+#: How many prepared statements, results or sessions a user may hold.
 _HANDLES = 10_000
 _ENGINES = {"duckdb", "store"}
 _FOLDER = 'write a store\'s URL as store:///path; a folder of Parquet files is a path: "data/"'

@@ -34,7 +34,7 @@ SOON = fl.FlightCallOptions(timeout=20)
 COMMANDS = ["StatementQuery", "StatementUpdate", "StatementIngest", "PreparedStatementQuery", "StatementSubstraitPlan"]
 QUESTIONS = ["GetTables", "GetSqlInfo", "GetXdbcTypeInfo", "GetCrossReference"]
 MESSAGES = [*(f"Command{name}" for name in COMMANDS + QUESTIONS), "TicketStatementQuery"]
-ACTIONS = ["CreatePreparedStatement", "EndTransaction", "BeginSavepoint", "EndSavepoint", "CancelQuery"]
+ACTIONS = ["CreatePreparedStatement", "EndTransaction", "CancelQuery"]
 ACTIONS += ["ClosePreparedStatement", "CancelFlightInfo", "SetSessionOptions", "CloseSession", "NoSuchAction"]
 REFUSED = (fl.FlightError, pa.ArrowException, KeyError, OSError)
 
@@ -243,34 +243,6 @@ def test_a_user_holds_so_much_and_no_more(tmp_path: Path, monkeypatch: pytest.Mo
                 assert flight.do_get(held[0].endpoints[0].ticket, SOON).read_all().num_rows == 1_000_000
                 make()
         flight.close()
-
-
-def test_one_savepoint_too_many_leaves_the_transaction_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("longshore.server._HANDLES", 2)
-    with longshore.serve(made("sqlite", tmp_path), port=0) as server:
-        flight, _ = plain(server, "")
-
-        def act(name: str, body: bytes) -> bytes:
-            results = list(flight.do_action(fl.Action(name, message(f"Action{name}Request", body)), SOON))
-            return results[0].body.to_pybytes()[-32:] if results else b""
-
-        def moor(berth: int) -> None:
-            row = b"INSERT INTO berths VALUES (%d, NULL)" % berth
-            command = message("CommandStatementUpdate", field(1, row) + field(2, transaction))
-            put(flight, command, pa.record_batch({"": pa.nulls(0)}))
-
-        transaction = act("BeginTransaction", b"")
-        first, _ = (act("BeginSavepoint", field(1, transaction) + field(2, b"here")) for _ in range(2))
-        moor(11)
-        with pytest.raises(REFUSED, match="2 savepoints are open already"):
-            act("BeginSavepoint", field(1, transaction) + field(2, b"here"))
-        # What is rolled back is that since the first, with the second in it.
-        act("EndSavepoint", field(1, first) + b"\x10\x02")
-        moor(12)
-        act("EndTransaction", field(1, transaction) + b"\x10\x01")
-        flight.close()
-        kept: Any = longshore.read_sql("SELECT max(berth) AS n, count(*) AS m FROM berths", server.url)
-        assert kept.to_numpy().tolist() == [[12, 11]]
 
 
 def test_a_strangers_message_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -115,9 +115,8 @@ def test_what_a_user_holds_is_not_anothers(lake: str, users: Path) -> None:
         act("ClosePreparedStatement", prepared, other)
         with pytest.raises(KeyError, match="another user's"):
             flight.get_flight_info(command, other)
-        for name, body in (("BeginSavepoint", field(2, b"here")), ("EndTransaction", b"\x10\x01")):
-            with pytest.raises(KeyError, match="another user's"):
-                act(name, transaction + body, other)
+        with pytest.raises(KeyError, match="another user's"):
+            act("EndTransaction", transaction + b"\x10\x01", other)
         assert flight.get_flight_info(command, mine).schema.names == ["n"]
         act("EndTransaction", transaction + b"\x10\x01", mine)
 
@@ -338,14 +337,16 @@ def test_savepoints_undo_a_part_of_a_transaction(tmp_path: Path) -> None:
             command = message("CommandStatementUpdate", field(1, statement) + field(2, transaction))
             writer, reader = flight.do_put(fl.FlightDescriptor.for_command(command), pa.schema([]))
             writer.done_writing()
-            assert reader.read().to_pybytes() == b"\x08\x01"
+            assert reader.read() is not None
             writer.close()
 
         transaction = act("BeginTransaction", b"")
+        with pytest.raises(NotImplementedError, match='the server has no action "BeginSavepoint"'):
+            act("BeginSavepoint", field(1, transaction) + field(2, b"here"))
         update(b"DELETE FROM berths WHERE berth = 1")
-        savepoint = act("BeginSavepoint", field(1, transaction) + field(2, b"here"))
+        update(b"SAVEPOINT here")
         update(b"DELETE FROM berths WHERE berth = 2")
-        act("EndSavepoint", field(1, savepoint) + b"\x10\x02")
+        update(b"ROLLBACK TO SAVEPOINT here")
         act("EndTransaction", field(1, transaction) + b"\x10\x01")
         assert count(connection, "SELECT min(berth) FROM berths") == 2
 

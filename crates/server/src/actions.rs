@@ -1,12 +1,11 @@
-//! The actions of Flight and Flight SQL: prepared statements, transactions, savepoints, cancellation, sessions.
+//! The actions of Flight and Flight SQL: prepared statements, transactions, cancellation, sessions.
 
 use std::collections::HashMap;
 
 use arrow_flight::sql::{
-    ActionBeginSavepointRequest, ActionBeginSavepointResult, ActionBeginTransactionResult,
-    ActionCancelQueryRequest, ActionCancelQueryResult, ActionClosePreparedStatementRequest,
-    ActionCreatePreparedStatementRequest, ActionCreatePreparedStatementResult, ActionEndSavepointRequest,
-    ActionEndTransactionRequest, Any, EndTransaction, ProstMessageExt,
+    ActionBeginTransactionResult, ActionCancelQueryRequest, ActionCancelQueryResult,
+    ActionClosePreparedStatementRequest, ActionCreatePreparedStatementRequest,
+    ActionCreatePreparedStatementResult, ActionEndTransactionRequest, Any, EndTransaction, ProstMessageExt,
 };
 use arrow_flight::{
     Action, ActionType, CancelFlightInfoRequest, CancelFlightInfoResult, FlightInfo, SchemaAsIpc,
@@ -66,8 +65,6 @@ pub(crate) fn action_types() -> Vec<ActionType> {
         ("ClosePreparedStatement", "Forgets a prepared statement."),
         ("BeginTransaction", "Begins a transaction."),
         ("EndTransaction", "Commits a transaction or rolls it back."),
-        ("BeginSavepoint", "Sets a savepoint in a transaction."),
-        ("EndSavepoint", "Releases a savepoint or rolls back to it."),
         ("CancelQuery", "Stops a statement whose result is not read yet."),
         ("CancelFlightInfo", "Stops a statement whose result is not read yet."),
         ("SetSessionOptions", "Sets schema and longshore.parts of a session."),
@@ -125,22 +122,6 @@ impl Service {
                     end(shared, context, &asked, deadline)
                 };
                 self.0.blocking("end", &context, ended).await?;
-                Vec::new()
-            }
-            "BeginSavepoint" => {
-                let asked: ActionBeginSavepointRequest = unpacked(&body)?;
-                let set = move |shared: &Shared, context: &Context, deadline: &Deadline| {
-                    savepoint(shared, context, &asked, deadline)
-                };
-                let id = self.0.blocking("savepoint", &context, set).await?;
-                vec![ActionBeginSavepointResult { savepoint_id: id.into() }.as_any().encode_to_vec()]
-            }
-            "EndSavepoint" => {
-                let asked: ActionEndSavepointRequest = unpacked(&body)?;
-                let ended = move |shared: &Shared, context: &Context, deadline: &Deadline| {
-                    end_savepoint(shared, context, &asked, deadline)
-                };
-                self.0.blocking("savepoint", &context, ended).await?;
                 Vec::new()
             }
             "CancelQuery" => {
@@ -364,37 +345,4 @@ fn end(
     let ended = ended();
     shared.transactions.take(owner, &id);
     ended.and(connection.close()).map_err(status)
-}
-
-fn savepoint(
-    shared: &Shared,
-    context: &Context,
-    asked: &ActionBeginSavepointRequest,
-    deadline: &Deadline,
-) -> Result<String, Status> {
-    let id = handle_text(&asked.transaction_id)?;
-    let place = shared.place(context, Some(&id), deadline)?;
-    let name = format!("s_{}", crate::expiring::random().map_err(status)?);
-    let (owner, statement) = (&context.caller.user, format!("SAVEPOINT {name}"));
-    // One too many is not made.
-    let handle = shared.savepoints.keep(owner, (id, name), context.maker(deadline)).map_err(status)?;
-    if let Err(error) = place.update(&statement, deadline) {
-        shared.savepoints.take(owner, &handle);
-        return Err(status(error));
-    }
-    Ok(handle)
-}
-
-fn end_savepoint(
-    shared: &Shared,
-    context: &Context,
-    asked: &ActionEndSavepointRequest,
-    deadline: &Deadline,
-) -> Result<(), Status> {
-    let savepoint = shared.savepoints.take(&context.caller.user, &handle_text(&asked.savepoint_id)?);
-    let (id, name) = savepoint.ok_or_else(|| unknown("savepoint"))?;
-    let place = shared.place(context, Some(&id), deadline)?;
-    // The numbers of EndSavepoint.
-    let statement = if asked.action == 1 { "RELEASE SAVEPOINT" } else { "ROLLBACK TO SAVEPOINT" };
-    place.update(&format!("{statement} {name}"), deadline).map(drop).map_err(status)
 }

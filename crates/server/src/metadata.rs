@@ -454,7 +454,7 @@ fn information(current: &Current, reads_only: bool) -> SqlInfoDataBuilder {
     info.append(SqlInfo::FlightSqlServerReadOnly, reads_only);
     info.append(SqlInfo::FlightSqlServerSql, true);
     info.append(SqlInfo::FlightSqlServerSubstrait, false);
-    info.append(SqlInfo::FlightSqlServerTransaction, SqlSupportedTransaction::Savepoint as i32);
+    info.append(SqlInfo::FlightSqlServerTransaction, SqlSupportedTransaction::Transaction as i32);
     info.append(SqlInfo::FlightSqlServerCancel, true);
     info.append(SqlInfo::FlightSqlServerBulkIngestion, !reads_only);
     info.append(SqlInfo::FlightSqlServerIngestTransactionsSupported, !reads_only);

@@ -52,7 +52,6 @@ pub(crate) struct Shared {
     pub(crate) results: Expiring<Pending>,
     pub(crate) prepared: Expiring<Prepared>,
     pub(crate) transactions: Expiring<OpenTransaction>,
-    pub(crate) savepoints: Expiring<(String, String)>,
     /// They last as long as the sockets that they are used by, and the idle time on.
     pub(crate) sessions: Expiring<Options>,
 }
@@ -113,7 +112,6 @@ impl Shared {
             results: Expiring::new(idle, "results", handles),
             prepared: Expiring::new(idle, "prepared statements", handles),
             transactions: Expiring::new(idle, "transactions", connections),
-            savepoints: Expiring::new(idle, "savepoints", handles),
             sessions: Expiring::new(Duration::MAX, "sessions", handles),
         }
     }
@@ -146,11 +144,7 @@ impl Shared {
     pub(crate) fn sweep(&self) {
         let is_busy = |transaction: &OpenTransaction| transaction.connection.transaction().is_none();
         end(self.results.expired(Pending::is_being_read), self.transactions.expired(is_busy));
-        drop((
-            self.prepared.expired(|_| false),
-            self.savepoints.expired(|_| false),
-            self.sessions.expired(|_| false),
-        ));
+        drop((self.prepared.expired(|_| false), self.sessions.expired(|_| false)));
     }
 
     /// Ends the transactions of a connection that is gone, for whose locks others may wait, and soon the results that no one reads.
