@@ -51,7 +51,6 @@ static KEYS: Keys = Keys {
         Key::new("placeholders"),
     ],
     hint: "docs/guide/flight.md lists the settings; header.<name> is a header of each call",
-    instead: |_| None,
 };
 
 /// How a server's database writes parameters by place.

@@ -240,7 +240,6 @@ static KEYS: Keys = Keys {
         Key::new("attach-db-filename").refused(),
     ],
     hint: "the settings are those of Microsoft's clients: host, port, user, password, database, encrypt, ...",
-    instead: |_| None,
 };
 
 #[cfg(test)]

@@ -269,7 +269,6 @@ static KEYS: Keys = Keys {
             .refused(),
     ],
     hint: "the settings are those of the mysql client: host, port, user, password, ssl-mode, ...",
-    instead: |_| None,
 };
 
 #[cfg(test)]

@@ -89,8 +89,6 @@ pub struct Keys {
     pub all: &'static [Key],
     /// The hint for a name that is close to none of them.
     pub hint: &'static str,
-    /// The setting to write instead of another library's word.
-    pub instead: fn(&str) -> Option<String>,
 }
 
 impl Keys {
@@ -99,7 +97,7 @@ impl Keys {
         let wanted = folded(name);
         let Some(key) = self.all.iter().find(|key| key.is_called(&wanted)) else {
             let known = self.all.iter().filter(|key| key.support != Support::Refused).map(|key| key.name);
-            return Err(unknown(name, known, (self.instead)(&wanted), self.hint));
+            return Err(unknown(name, known, self.hint));
         };
         if key.support == Support::Refused {
             return Err(Error::not_supported(format!("the connection setting {name:?} is not supported"))
@@ -348,15 +346,9 @@ fn broken(what: &str) -> Error {
     )
 }
 
-/// The error of a setting that is not among the `known`; `hint` is what to do where none of them is close, or where it
-/// is another library's word.
+/// The error of a setting that is not among the `known`; `hint` is what to do where none of them is close.
 #[cold]
-pub fn unknown<'a>(
-    name: &str,
-    known: impl IntoIterator<Item = &'a str>,
-    other: Option<String>,
-    hint: &str,
-) -> Error {
+fn unknown<'a>(name: &str, known: impl IntoIterator<Item = &'a str>, hint: &str) -> Error {
     // What is not a word may be a piece of a secret that was not percent-encoded.
     let is_word = name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
     if !is_word || name.is_empty() || name.len() >= 40 {
@@ -365,10 +357,10 @@ pub fn unknown<'a>(
     }
     let wanted = name.to_ascii_lowercase();
     let near = known.into_iter().map(|key| (strsim::levenshtein(&wanted, key), key)).min();
-    let hint = other.unwrap_or_else(|| match near {
+    let hint = match near {
         Some((far, key)) if far <= 1 + wanted.len() / 4 => format!("did you mean {key:?}?"),
         _ => hint.to_owned(),
-    });
+    };
     Error::interface(format!("unknown connection setting {name:?}")).with_hint(hint)
 }
 
@@ -431,10 +423,10 @@ mod tests {
 
     #[test]
     fn names_the_closest_key_and_repeats_no_secret() {
-        let hint = |name: &str| unknown(name, ["host", "password"], None, "other").hint().map(str::to_owned);
+        let hint = |name: &str| unknown(name, ["host", "password"], "other").hint().map(str::to_owned);
         assert_eq!(hint("Pasword"), Some("did you mean \"password\"?".into()));
         assert_eq!(hint("entirely_else"), Some("other".into()));
-        assert!(!unknown("ss@host/db", ["host"], None, "").to_string().contains("ss@"));
+        assert!(!unknown("ss@host/db", ["host"], "").to_string().contains("ss@"));
     }
 
     #[test]
@@ -446,8 +438,7 @@ mod tests {
                 Key::new("mode"),
                 Key::new("crl").refused(),
             ],
-            hint: "",
-            instead: |name| (name == "db").then(|| "write it as database".to_owned()),
+            hint: "write it as database",
         };
         let mut values = Values::new(&KEYS);
         for (name, value) in

@@ -21,7 +21,6 @@ static KEYS: Keys = Keys {
         Key::new("attach"),
     ],
     hint: "the settings are database, mode, immutable, cache, busy_timeout, attach and pragma.<name>",
-    instead: |_| None,
 };
 
 /// How long to wait for a lock where nothing is said.

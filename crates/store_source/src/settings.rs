@@ -20,7 +20,6 @@ static KEYS: Keys = Keys {
         Key::new("libduckdb").or("longshore.store.libduckdb"),
     ],
     hint: "the settings are database, read_only, create, timeout, version, at, verify and libduckdb",
-    instead: |_| None,
 };
 
 /// A store and how it is opened.

@@ -86,5 +86,6 @@ def test_urls_that_are_wrong(url: str, told: str) -> None:
 
 
 def test_settings_that_are_unknown() -> None:
-    assert "'user'" in str(failure({"username": "u", "password": "hidden"}, longshore.InterfaceError)).replace('"', "'")
+    assert "dbname, user, password" in str(failure({"username": "u", "password": "hidden"}, longshore.InterfaceError))
+    assert '"user"' in str(failure({"usr": "u", "password": "hidden"}, longshore.InterfaceError))
     assert "requirepeer" in str(failure("postgresql://h?requirepeer=x", longshore.NotSupportedError))

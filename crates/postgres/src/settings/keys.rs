@@ -56,33 +56,9 @@ pub(super) static KEYS: Keys = Keys {
             .refused(),
         Key::new("authtype").ignored(),
     ],
-    hint: "the settings are those of libpq: host, port, dbname, user, password, sslmode, ...",
-    instead,
+    hint: "the settings are those of libpq: host, port, dbname, user, password, sslmode, ...; the server's own go into \
+           options: -c search_path=...",
 };
-
-/// Words of other libraries for libpq's keys.
-const ALIASES: [(&str, &str); 12] = [
-    ("database", "dbname"),
-    ("db", "dbname"),
-    ("username", "user"),
-    ("passwd", "password"),
-    ("pass", "password"),
-    ("pwd", "password"),
-    ("server", "host"),
-    ("hostname", "host"),
-    ("address", "hostaddr"),
-    ("timeout", "connect_timeout"),
-    ("schema", "options"),
-    ("search-path", "options"),
-];
-
-fn instead(name: &str) -> Option<String> {
-    let (_, key) = ALIASES.iter().find(|(alias, _)| *alias == name)?;
-    Some(match *key {
-        "options" => format!("write it as options: -c {}=...", name.replace('-', "_")),
-        key => format!("write it as {key:?}"),
-    })
-}
 
 #[cfg(test)]
 mod tests {
@@ -95,8 +71,7 @@ mod tests {
         for (name, meant) in [
             ("pasword", "password"),
             ("sslmod", "sslmode"),
-            ("database", "dbname"),
-            ("username", "user"),
+            ("database", "host, port, dbname, user"),
             ("connect_timout", "connect_timeout"),
             ("search_path", "options: -c search_path="),
         ] {
