@@ -11,7 +11,7 @@ from longshore.errors import InterfaceError
 from longshore.options import Options
 from longshore.progress import Progress
 from longshore.target import SQLAlchemyText
-from longshore.texts import display, name_text, quoted, statement_text, table_text
+from longshore.texts import display, name_text, quoted_name, statement_text, table_text
 
 Backend = Literal["numpy", "numpy_nullable", "pyarrow"]
 Query = str | SQLAlchemyText | Sequence[str | SQLAlchemyText]
@@ -77,7 +77,7 @@ def is_list_of_texts(given: object) -> TypeGuard[Sequence[str]]:
     return isinstance(given, Sequence) and all(isinstance(text, str) for text in given)
 
 
-def bound(params: object) -> object:
+def core_params(params: object) -> object:
     """Give parameters in a form that the core takes; raises ``InterfaceError`` for what has no order or no names."""
     if params is None:
         return None
@@ -118,13 +118,13 @@ def lease_time(lease: object) -> float:
 _PYTHON = {bool: "bool", int: "int64", float: "float64", str: "string", bytes: "binary"}
 
 
-def wanted(schema: Mapping[str, Any] | None) -> dict[str, Any]:
+def schema_types(schema: Mapping[str, Any] | None) -> dict[str, Any]:
     """Give each type as its Arrow name, or as an object that hands an Arrow schema over.
 
     A type is a name as pyarrow prints it, a pyarrow type, a NumPy dtype or one of ``bool``, ``int``, ``float``,
     ``str``, ``bytes``. Raises ``InterfaceError`` for anything else, and for columns that are not named by texts.
 
-    >>> wanted({"a": "decimal128(20, 4)", "b": float})
+    >>> schema_types({"a": "decimal128(20, 4)", "b": float})
     {'a': 'decimal128(20, 4)', 'b': 'float64'}
     """
     if schema is None:
@@ -271,7 +271,7 @@ def table_name(given: object) -> tuple[str | None, str]:
 
 def exact_name(table: str, schema: str | None) -> str | tuple[str, str]:
     """Give a table's name whose dots and quotes are its own."""
-    return (schema, table) if schema is not None else quoted(table)
+    return (schema, table) if schema is not None else quoted_name(table)
 
 
 def _parts(text: str) -> list[str]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from longshore import _core
 from longshore.arguments import table_name
 from longshore.errors import NotSupportedError
-from longshore.texts import quoted
+from longshore.texts import quoted_name
 from longshore.threads import own_cancel_handle
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def calling(connection: "Connection", procedure: str, parameters: Iterable[str])
     if scheme not in _CALLS:
         raise NotSupportedError(f"{scheme} has no stored procedures", hint="run the statements themselves")
     schema, name = table_name(procedure)
-    called = ".".join(quoted(part, _CALLS[scheme]) for part in (schema, name) if part is not None)
+    called = ".".join(quoted_name(part, _CALLS[scheme]) for part in (schema, name) if part is not None)
     places = ", ".join(f":{parameter}" for parameter in parameters)
     if scheme in _POSTGRESQL:
         with separate_cursor(connection) as cursor:

@@ -77,7 +77,7 @@ def source(conn: object, *, creates: bool = False) -> Source:
         return conn._free()  # noqa: SLF001  what a session keeps for the verbs
     if isinstance(conn, Sessions):
         return conn._core  # noqa: SLF001  likewise
-    conn, owner, is_open = sources.resolved(conn)
+    conn, owner, is_open = sources.resolve(conn)
     if isinstance(conn, Session):
         return conn._free()  # noqa: SLF001  behind an engine of SQLAlchemy's
     if not sources.is_adopted(conn):

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 from weakref import ref
 
 from longshore import _core, errors
-from longshore.arguments import bound, exact_name, is_list_of_texts, seconds, table_name, without_clauses
+from longshore.arguments import core_params, exact_name, is_list_of_texts, seconds, table_name, without_clauses
 from longshore.catalogue import current_place, separate_cursor
 from longshore.errors import InterfaceError, NotSupportedError
 from longshore.foreign import CONNECT, refusing
 from longshore.frames import pyarrow_if_installed
 from longshore.target import SQLAlchemyText, TargetLike, target
 from longshore.texts import display, statement_text
-from longshore.threads import awaited, own_cancel_handle, switched
+from longshore.threads import async_method, do_on_thread, own_cancel_handle
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -225,7 +225,7 @@ class Connection(Session, contextlib.AbstractContextManager["Connection"]):
         statement leaves the connection usable, but its transaction has to be rolled back.
         """
         sql, params = without_clauses(sql, params)
-        return self._free().execute(statement(sql), bound(params), **_wait(timeout))
+        return self._free().execute(statement(sql), core_params(params), **_wait(timeout))
 
     def execute_script(self, script: str, *, timeout: float | None = None) -> None:
         """Run the statements of a text in their order, as the database itself tells them apart.
@@ -369,19 +369,19 @@ class AsyncConnection(Session, contextlib.AbstractAsyncContextManager["AsyncConn
     ``rollback``. Leaving an ``async with`` block commits, or rolls back after an exception, and closes.
     """
 
-    execute = awaited(Connection.execute)
-    execute_script = awaited(Connection.execute_script)
-    parameters = awaited(Connection.parameters)
-    tables = awaited(Connection.tables)
-    objects = awaited(Connection.objects)
-    statistics = awaited(Connection.statistics)
-    table_types = awaited(Connection.table_types)
-    info = awaited(Connection.info)
-    use_schema = awaited(Connection.use_schema)
-    table_schema = awaited(Connection.table_schema)
-    commit = awaited(Connection.commit)
-    rollback = awaited(Connection.rollback)
-    close = awaited(Connection.close)
+    execute = async_method(Connection.execute)
+    execute_script = async_method(Connection.execute_script)
+    parameters = async_method(Connection.parameters)
+    tables = async_method(Connection.tables)
+    objects = async_method(Connection.objects)
+    statistics = async_method(Connection.statistics)
+    table_types = async_method(Connection.table_types)
+    info = async_method(Connection.info)
+    use_schema = async_method(Connection.use_schema)
+    table_schema = async_method(Connection.table_schema)
+    commit = async_method(Connection.commit)
+    rollback = async_method(Connection.rollback)
+    close = async_method(Connection.close)
 
     async def __aexit__(self, kind: type[BaseException] | None, *_error: object) -> None:
         """Commit, or roll back after an exception, and close."""
@@ -416,7 +416,7 @@ def connect(conn: TargetLike, *, autocommit: bool = False, timeout: float | None
 
     Raises the exceptions of ``longshore.errors``.
     """
-    return Connection(*_opened(conn, autocommit, timeout))
+    return Connection(*_open(conn, autocommit, timeout))
 
 
 @refusing(CONNECT, like=connect)
@@ -437,10 +437,10 @@ async def connect_async(
     >>> int(asyncio.run(berths())["total"][0])
     15
     """
-    return AsyncConnection(*await switched(lambda: _opened(conn, autocommit, timeout)))
+    return AsyncConnection(*await do_on_thread(lambda: _open(conn, autocommit, timeout)))
 
 
-def _opened(conn: TargetLike, autocommit: object, timeout: object) -> tuple[_core.Connection, str]:
+def _open(conn: TargetLike, autocommit: object, timeout: object) -> tuple[_core.Connection, str]:
     if not isinstance(autocommit, bool):
         raise InterfaceError(f"autocommit is True or False, not {display(autocommit)}")
     parts = target(conn)

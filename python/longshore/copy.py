@@ -5,7 +5,17 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from longshore import _core
-from longshore.arguments import IfExists, Number, Query, bound, partition, seconds, statements, wanted, without_clauses
+from longshore.arguments import (
+    IfExists,
+    Number,
+    Query,
+    core_params,
+    partition,
+    schema_types,
+    seconds,
+    statements,
+    without_clauses,
+)
 from longshore.connectable import ConnectionLike
 from longshore.connectable import source as readable
 from longshore.connection import Connection
@@ -73,9 +83,9 @@ def copy(
             source=origin,
             setup=[],
             queries=statements(query, "query"),
-            params=bound(params),
+            params=core_params(params),
             partition=split,
-            types=wanted(schema),
+            types=schema_types(schema),
             policy=policy("arrow_stream", None, chosen),
             batch_rows=batch_rows(None, "arrow_stream", None),
             batch_bytes=batch_bytes("arrow_stream", None, split),
@@ -94,9 +104,9 @@ copy_async = twin(copy)
 copy_async.__doc__ = """Copy as ``copy`` does, with the same arguments, while the event loop goes on.
 
     >>> import asyncio, longshore
-    >>> async def copied():
+    >>> async def copy_row():
     ...     return await longshore.copy_async("SELECT 1 AS n", url, "async_copy", url, if_exists="replace")
-    >>> asyncio.run(copied())
+    >>> asyncio.run(copy_row())
     1
 
     Cancelling the task cancels the query and undoes the write; ``CancelledError`` is raised when both have stopped.

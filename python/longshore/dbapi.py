@@ -12,7 +12,7 @@ from longshore.arguments import (
     UNSPLIT,
     IfExists,
     Number,
-    bound,
+    core_params,
     exact_name,
     lease_time,
     partition,
@@ -170,7 +170,7 @@ class Cursor(AbstractContextManager["Cursor"]):
         # What may change the database is done before its rows are fetched, which may be never.
         result = core.run(
             operation,
-            None if parameters is None else bound(parameters),
+            None if parameters is None else core_params(parameters),
             whole=not (self.streams and is_query),
             policy=self._policy,
             cancel_handle=cancel_handle,
@@ -191,7 +191,7 @@ class Cursor(AbstractContextManager["Cursor"]):
         core = self._begin()
         self._cancel_handle = cancel_handle = _core.CancelHandle()
         plain = (list, tuple)
-        sets = (each if type(each) in plain else bound(each) for each in seq_of_parameters)
+        sets = (each if type(each) in plain else core_params(each) for each in seq_of_parameters)
         self._changed = (core.execute_many(statement(operation), sets, cancel_handle=cancel_handle), None)
         return self
 
@@ -201,7 +201,7 @@ class Cursor(AbstractContextManager["Cursor"]):
         Gives the parameters as they are. Raises ``NotSupportedError`` for sources that have none.
         """
         self._check()
-        names = {f"p{at}": value for at, value in enumerate(bound(parameters) or ())}  # type: ignore[var-annotated,arg-type]
+        names = {f"p{at}": value for at, value in enumerate(core_params(parameters) or ())}  # type: ignore[var-annotated,arg-type]
         self.execute(calling(self.connection, procname, names), names)
         return parameters
 
@@ -235,7 +235,7 @@ class Cursor(AbstractContextManager["Cursor"]):
     def description(self) -> list[Description] | None:
         """The columns: name, type code, None, None, precision, scale, and whether it may hold NULL."""
         if self._description is None and self._result is not None:
-            self._description = [_described(*column) for column in self._result.columns()]
+            self._description = [_description(*column) for column in self._result.columns()]
         return self._description
 
     @property
@@ -447,7 +447,7 @@ def _is_query(text: str) -> bool:
     return word in _QUERIES and not (word == "WITH" and _CHANGE.match(text))
 
 
-def _described(name: str, kind: str, native: str | None, nullable: bool) -> Description:  # noqa: FBT001
+def _description(name: str, kind: str, native: str | None, nullable: bool) -> Description:  # noqa: FBT001
     digits = _DIGITS.match(kind)
     precision, scale = (int(digits[1]), int(digits[2])) if digits else (None, None)
     # A column without a type has the kind of its values, which is not known yet.

@@ -14,14 +14,14 @@ SETTING = re.compile(
 )
 
 
-def masked(text: str) -> str:
+def mask(text: str) -> str:
     """Give a text without the passwords of the URLs and the settings in it.
 
-    >>> masked("near 'mysql://me:rope@host/x?token=anchor'")
+    >>> mask("near 'mysql://me:rope@host/x?token=anchor'")
     "near 'mysql://me:***@host/x?token=***'"
-    >>> masked("ATTACH 'host=quay password=''rope'''")
+    >>> mask("ATTACH 'host=quay password=''rope'''")
     "ATTACH 'host=quay password=''***'''"
-    >>> masked("CREATE SECRET s (TYPE s3, SECRET 'rope'), motherduck_token = anchor")
+    >>> mask("CREATE SECRET s (TYPE s3, SECRET 'rope'), motherduck_token = anchor")
     "CREATE SECRET s (TYPE s3, SECRET '***'), motherduck_token = ***"
     """
     if "://" in text:
@@ -71,12 +71,12 @@ class Error(Exception):
     ) -> None:
         """Keep the text and the attributes, without the passwords that a server, or an engine, has quoted."""
         whole = message if hint is None or hint in message else f"{message}\nHint: {hint}"
-        super().__init__(masked(whole))
+        super().__init__(mask(whole))
         self.sqlstate = sqlstate
         """The SQL standard's state, five characters: the server's, or of class 08 for a connection that failed."""
-        self.detail = detail and masked(detail)
+        self.detail = detail and mask(detail)
         """The server's longer explanation."""
-        self.hint = hint and masked(hint)
+        self.hint = hint and mask(hint)
         """The remedy."""
         self.position = position
         """The position in the statement, in characters from 1."""

@@ -102,22 +102,22 @@ def refusing(
         if inspect.iscoroutinefunction(verb):
 
             @functools.wraps(verb)
-            async def awaited(*args: P.args, **keywords: P.kwargs) -> Any:
+            async def call_async(*args: P.args, **keywords: P.kwargs) -> Any:
                 if not known >= keywords.keys():
                     raise _unknown(name(args), keywords, known, foreign)
                 return await verb(*args, **keywords)
 
-            return cast("Callable[P, R]", awaited)
+            return cast("Callable[P, R]", call_async)
 
         @functools.wraps(verb)
-        def called(*args: P.args, **keywords: P.kwargs) -> R:
+        def call(*args: P.args, **keywords: P.kwargs) -> R:
             if not known >= keywords.keys():
                 raise _unknown(name(args), keywords, known, foreign)
             return verb(*args, **keywords)
 
         # For its twin for asyncio.
-        called.foreign = foreign  # type: ignore[attr-defined]
-        return called
+        call.foreign = foreign  # type: ignore[attr-defined]
+        return call
 
     return decorate
 

@@ -52,7 +52,7 @@ def _magic(ipython: Shell, line: str, cell: str | None = None) -> Any:
 
 
 def _run(ipython: Shell, line: str, cell: str | None) -> Any:
-    attach, rest = _attached(line)
+    attach, rest = _attachments(line)
     found = _NAME.fullmatch(rest)
     name, rest = (found["name"], found["rest"]) if found else (None, rest)
     if _URL.match(rest):
@@ -72,7 +72,7 @@ def _run(ipython: Shell, line: str, cell: str | None) -> Any:
     return None
 
 
-def _attached(line: str) -> tuple[dict[str, str], str]:
+def _attachments(line: str) -> tuple[dict[str, str], str]:
     """Give the databases that a line begins with, and the rest of it."""
     found = {}
     while (match := _ATTACH.match(line)) is not None:

@@ -9,7 +9,7 @@ from longshore.errors import InterfaceError
 from longshore.foreign import CONNECT, refusing
 from longshore.target import TargetLike, target
 from longshore.texts import display
-from longshore.threads import awaited
+from longshore.threads import async_method
 
 #: No server has more connections than that.
 _MOST = 1 << 16
@@ -91,7 +91,7 @@ class AsyncPool(Sessions, AbstractAsyncContextManager["AsyncPool"]):
     [0, 1, 2, 3, 4]
     """
 
-    close = awaited(Pool.close)
+    close = async_method(Pool.close)
 
     async def __aexit__(self, *_exception: object) -> None:
         """Close it."""

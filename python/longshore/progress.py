@@ -135,7 +135,9 @@ class Bar(Reporter):
             self._is_shown = True
         fraction = progress.fraction
         total = None if fraction is None else 1.0
-        self._bar.update(self._task, completed=fraction or 0.0, total=total, come=_come(progress), left=_left(progress))
+        self._bar.update(
+            self._task, completed=fraction or 0.0, total=total, come=_amount(progress), left=_rest(progress)
+        )
         self._bar.refresh()
         if progress.ended:
             self.close()
@@ -151,20 +153,20 @@ class Bar(Reporter):
         self.close()
 
 
-def _come(progress: Progress) -> str:
+def _amount(progress: Progress) -> str:
     """Tell what has come.
 
-    >>> _come(Progress(rows=1_500_000, bytes=42_000_000, seconds=2.0))
+    >>> _amount(Progress(rows=1_500_000, bytes=42_000_000, seconds=2.0))
     '1,500,000 rows, 42.0 MB, 750,000 rows/s'
     """
     rate = progress.rows_per_second or 0
     return f"{progress.rows:,} rows, {progress.bytes / 1e6:,.1f} MB, {rate:,.0f} rows/s"
 
 
-def _left(progress: Progress) -> str:
+def _rest(progress: Progress) -> str:
     """Tell what is left, or at the end how long it took.
 
-    >>> _left(Progress(rows=250, bytes=0, seconds=20.0, expected_rows=1000))
+    >>> _rest(Progress(rows=250, bytes=0, seconds=20.0, expected_rows=1000))
     '25 %, 1:00 left'
     """
     if progress.ended:

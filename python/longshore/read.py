@@ -13,12 +13,12 @@ from longshore.arguments import (
     Query,
     Shared,
     automatic,
-    bound,
+    core_params,
     is_list_of_texts,
     partition,
+    schema_types,
     seconds,
     statements,
-    wanted,
     without_clauses,
 )
 from longshore.connectable import ConnectionLike, is_connection, source
@@ -155,7 +155,7 @@ def read_sql(
         split = None
     if split is None and partition_num is None and frame is not None:
         split = automatic()
-    types = wanted(schema)
+    types = schema_types(schema)
     with contextlib.ExitStack() as stack:
         report = reporter(progress)
         if report is not None:
@@ -164,7 +164,7 @@ def read_sql(
             source=source(conn),
             setup=statements(pre_execution_query, "pre_execution_query"),
             queries=statements(query, "query"),
-            params=bound(params),
+            params=core_params(params),
             partition=split,
             types=types,
             policy=policy(return_type, dtype_backend, chosen),

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from longshore import _core
-from longshore.arguments import Query, bound, seconds, statements, wanted, without_clauses
+from longshore.arguments import Query, core_params, schema_types, seconds, statements, without_clauses
 from longshore.connectable import ConnectionLike, source
 from longshore.connection import arrow_schema
 from longshore.foreign import READ, refusing
@@ -48,8 +48,8 @@ def schema(
     described = _core.describe(
         source=source(conn),
         queries=statements(query, "query"),
-        params=bound(params),
-        types=wanted(schema),
+        params=core_params(params),
+        types=schema_types(schema),
         policy=policy("arrow_stream", None, chosen),
         timeout=seconds(timeout),
     )

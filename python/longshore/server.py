@@ -119,7 +119,7 @@ def serve(
         part_disk=_PART_DISK,
     )
     options = Options() if memory_limit is None else Options(memory_limit=memory_limit)
-    engine, writers = _opened(served, options)
+    engine, writers = _engine_or_target(served, options)
     try:
         core = _core.FlightServer(
             writers if engine is None else lambda: engine.session(reads=False),
@@ -204,7 +204,7 @@ def _pem_files(tls: Sequence[PathLike] | None) -> tuple[str, str, str | None] | 
     return certificate, key, authority[0] if authority else None
 
 
-def _opened(given: Any, options: Options) -> "tuple[Served | None, _core.Target | None]":
+def _engine_or_target(given: Any, options: Options) -> "tuple[Served | None, _core.Target | None]":
     """Give the engine of this process that serves, or the target of another."""
     from longshore.store import Store
 

@@ -17,7 +17,7 @@ from longshore.foreign import refusing
 from longshore.options import Options
 from longshore.read import frame_for, policy, whole
 from longshore.stream import Stream
-from longshore.texts import display, name_text, path_text, quoted, statement_text
+from longshore.texts import display, name_text, path_text, quoted_name, statement_text
 from longshore.write import write_sql
 
 if TYPE_CHECKING:
@@ -268,9 +268,9 @@ class Store(contextlib.AbstractContextManager["Store"]):
             table = transaction.table(name)
             is_told = chosen.uuid == "text" or (table is not None and _is_computed(table))
             if where is not None or is_told:
-                listed = "*" if columns is None else ", ".join(map(quoted, columns))
+                listed = "*" if columns is None else ", ".join(map(quoted_name, columns))
                 condition = "" if where is None else f" WHERE (\n{where}\n)"
-                query = f"SELECT {listed} FROM {quoted(name)}{condition}"  # noqa: S608  with the caller's own condition
+                query = f"SELECT {listed} FROM {quoted_name(name)}{condition}"  # noqa: S608  with the caller's own condition
                 return self._run(
                     query,
                     params,
@@ -509,7 +509,7 @@ class Store(contextlib.AbstractContextManager["Store"]):
             return Rows(name, schema_of((table or transaction.scan(name)).schema), rows)
 
         def stream(clause: str = "") -> Stream:
-            query = f"SELECT * FROM {quoted(name)}{clause}"  # noqa: S608  the name is quoted
+            query = f"SELECT * FROM {quoted_name(name)}{clause}"  # noqa: S608  the name is quoted
             verified = Options(verify=True)
             rows: Stream = self._run(query, None, return_type="arrow_stream", transaction=transaction, options=verified)
             return rows

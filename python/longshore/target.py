@@ -157,7 +157,7 @@ def _of_one(conn: object, others: str = "") -> Target:
     if isinstance(conn, os.PathLike):
         return _file(os.fspath(conn))
     if not isinstance(conn, str):
-        raise _refused(conn, others)
+        raise _refusal(conn, others)
     for mark in _MARKS:
         if conn.startswith(mark):
             return _of_text(_variable(conn.removeprefix(mark)))
@@ -192,7 +192,7 @@ def _source_scheme(text: str) -> str | None:
 
 def _is_file(text: str) -> bool:
     # A Path fails where a text is too long for a name.
-    if os.path.isfile(_expanded(text)):  # noqa: PTH113
+    if os.path.isfile(_expand(text)):  # noqa: PTH113
         return True
     # Else user:password@host/name.db would be shown as a path.
     if "@" in text or "\0" in text or "://" in text or _KEYWORDS.match(text):
@@ -204,13 +204,13 @@ def _file(path: str | bytes) -> Target:
     """Give a file: SQLite's, or DuckDB's by its first bytes or, where it is not there yet, by its suffix."""
     if isinstance(path, bytes):
         raise InterfaceError("conn is the path of a file as a text, not as bytes")
-    path = _expanded(_utf8(path, "the path"))
+    path = _expand(_utf8(path, "the path"))
     if _is_of_duckdb(path):
         return Target(None, "duckdb", {"database": path})
     return Target(None, "sqlite", {"database": path})
 
 
-def _expanded(path: str) -> str:
+def _expand(path: str) -> str:
     return str(Path(path).expanduser()) if path.startswith("~/") else path
 
 
@@ -222,7 +222,7 @@ def _is_of_duckdb(path: str) -> bool:
     return there.is_file() and (_core.first_bytes(path) or b"")[8:12] == b"DUCK"
 
 
-def _refused(conn: object, others: str) -> InterfaceError:
+def _refusal(conn: object, others: str) -> InterfaceError:
     kind = type(conn)
     module = "" if kind.__module__ == "builtins" else f"{kind.__module__}."
     hint = _HINTS.get(kind.__module__.partition(".")[0].lstrip("_"), f"give {_FORMS}")

@@ -28,7 +28,7 @@ def display(value: object) -> str:
     ("'boats'", '[1, None]', 'a dict', 'a URL')
     """
     if isinstance(value, str):
-        return _shortened(str(value))
+        return _shorten(str(value))
     if value is None or type(value) in {bool, int, float}:
         return repr(value)
     if type(value) in {list, tuple} and isinstance(value, Sequence):
@@ -115,7 +115,7 @@ def _refuse(message: str, hint: str = _HINT) -> NoReturn:
     raise InterfaceError(message, hint=hint)
 
 
-def _shortened(text: str) -> str:
+def _shorten(text: str) -> str:
     if "://" in text:
         return "a URL"
     if _HIDDEN.search(text):
@@ -123,7 +123,7 @@ def _shortened(text: str) -> str:
     return repr(text) if len(text) <= _CHARACTERS else f"{text[:_CHARACTERS]!r}..."
 
 
-def quoted(name: str, mark: str = '"') -> str:
+def quoted_name(name: str, mark: str = '"') -> str:
     """Give a name in quotes, which are doubled within it; the SQL standard has these."""
     return mark + name.replace(mark, 2 * mark) + mark
 

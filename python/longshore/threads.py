@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 from longshore import _core
 from longshore.errors import OperationalError
 from longshore.foreign import refusing
-from longshore.warning import inherited
+from longshore.warning import copy_context
 
 if TYPE_CHECKING:
     import asyncio
@@ -43,7 +43,7 @@ def twin(verb: Callable[P, T]) -> Callable[P, Coroutine[Any, Any, T]]:
     """Give a verb for asyncio, with its arguments. A type checker needs it to have one argument, the verb."""
 
     async def run(*args: P.args, **keywords: P.kwargs) -> T:
-        return await switched(lambda: verb(*args, **keywords))
+        return await do_on_thread(lambda: verb(*args, **keywords))
 
     return refusing(getattr(verb, "foreign", {}), like=verb)(named_twin(verb, run))
 
@@ -56,17 +56,17 @@ def named_twin(verb: Callable[P, T], run: Callable[..., Any]) -> Callable[P, Cor
     return cast("Callable[P, Coroutine[Any, Any, T]]", run)
 
 
-def awaited(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]:
+def async_method(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]:
     """Give a method for asyncio that does on a thread what ``method`` does."""
 
     @functools.wraps(method)
     async def twin(self: Any, /, *args: P.args, **keywords: P.kwargs) -> T:
-        return await switched(lambda: method(self, *args, **keywords))
+        return await do_on_thread(lambda: method(self, *args, **keywords))
 
     return twin
 
 
-async def switched(work: Callable[[], T]) -> T:
+async def do_on_thread(work: Callable[[], T]) -> T:
     """Await ``work`` on a thread; when the task is cancelled, its cancel handle is called."""
     cancel_handle = _core.CancelHandle()
 
@@ -108,7 +108,7 @@ async def on_a_thread(work: Callable[[], T], cancel: Callable[[], None]) -> T:
     loop = asyncio.get_running_loop()
     ended: asyncio.Future[None] = loop.create_future()
     outcomes: list[concurrent.futures.Future[T]] = []
-    begun = partial(inherited().run, work)
+    begun = partial(copy_context().run, work)
 
     def run() -> None:
         outcomes.append(_outcome(begun))

@@ -55,7 +55,7 @@ def without(category: type[Warning]) -> Iterator[None]:
         _WITHOUT.reset(token)
 
 
-def inherited() -> contextvars.Context:
+def copy_context() -> contextvars.Context:
     """Copy the context for a thread, whose warnings are those of the line that is waiting for it."""
     context = contextvars.copy_context()
     context.run(_BEGUN_AT.set, _BEGUN_AT.get() or _Line.of_caller())

@@ -138,9 +138,9 @@ write_sql_async = twin(write_sql)
 write_sql_async.__doc__ = """Write a dataframe as ``write_sql`` does, while the event loop goes on.
 
     >>> import asyncio, longshore
-    >>> async def written():
+    >>> async def write_boats():
     ...     return await longshore.write_sql_async([{"berth": 1}], "async_boats", url, if_exists="replace")
-    >>> asyncio.run(written())
+    >>> asyncio.run(write_boats())
     1
 
     The data is taken on a thread of the write's own, an iterator's frames among it. Cancelling the task undoes the

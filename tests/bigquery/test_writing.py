@@ -13,7 +13,7 @@ from google.api_core import exceptions
 from google.cloud import bigquery
 
 import longshore
-from longshore.sources.bigquery_values import Column, parsed
+from longshore.sources.bigquery_values import Column, parse_field
 from tests.bigquery.engine import Engine
 from tests.quirks import bigquery as quirks
 
@@ -262,9 +262,9 @@ def test_what_is_not_a_type(native: str, url: str) -> None:
 
 def fitted(native: str, values: pa.Array) -> tuple[list[Any], str]:
     """Return what is loaded, and the SQL of it."""
-    column = Column("v", native, parsed("v", native))
+    column = Column("v", native, parse_field("v", native))
     column.check(values.type)
-    loaded: list[Any] = column.fitted(pa.chunked_array([values]), 0).to_pylist()
+    loaded: list[Any] = column.fit(pa.chunked_array([values]), 0).to_pylist()
     return loaded, column.sql("v")
 
 
@@ -279,9 +279,9 @@ def test_what_the_engine_has_no_type_for() -> None:
 
 
 def test_types_are_read_as_sql_has_them() -> None:
-    field = parsed("v", "array< Struct<`a b` decimal(5, 2), c ARRAY<String(3)>> >")
+    field = parse_field("v", "array< Struct<`a b` decimal(5, 2), c ARRAY<String(3)>> >")
     assert (field.mode, field.field_type) == ("REPEATED", "RECORD")
     a, c = field.fields
     assert (a.name, a.field_type, a.precision, a.scale) == ("a b", "NUMERIC", 5, 2)
     assert (c.mode, c.field_type, c.max_length) == ("REPEATED", "STRING", 3)
-    assert parsed("v", "bigint") == bigquery.SchemaField("v", "INT64")
+    assert parse_field("v", "bigint") == bigquery.SchemaField("v", "INT64")

@@ -185,16 +185,16 @@ def test_a_session_that_stays_in_use_is_an_error(
 
 def test_a_cancel_does_not_wait_for_ever() -> None:
     interruption = Interruption()
-    with interruption.suspended(), interruption.permitted(0):
+    with interruption.suspend(), interruption.permit(0):
         pass
-    with interruption.suspended():
+    with interruption.suspend():
         pass
 
 
 def test_what_makes_a_table_is_not_cancelled(connection: Connection) -> None:
     connection.run("SELECT 1")
     cancel = threading.Thread(target=connection.cancel)
-    with connection.interruption.suspended():
+    with connection.interruption.suspend():
         cancel.start()
         answer = connection.run("SELECT sleep(0.1), 7 AS n")
         assert answer.rows is not None

@@ -12,7 +12,7 @@ from longshore.duckdb.remote.store import StoreSource
 from longshore.frames.pushdown import Pushdown
 from longshore.frames.stored import numbered_flags, without_nulls
 from longshore.options import Options
-from longshore.texts import quoted
+from longshore.texts import quoted_name
 
 SCHEMA = pa.schema([("flag", pa.string()), ("status", pa.string()), ("name", pa.string()), ("n", pa.int32())])
 #: Each part has its texts in another order.
@@ -99,8 +99,8 @@ def test_which_texts_are_numbers_to_the_engine() -> None:
     )
     numbers, made = numbered_flags(rows, [*columns])
     assert made == {
-        "flag": f"CASE {quoted('flag')} WHEN 0 THEN 'B' WHEN 1 THEN 'A' ELSE 'C' END",
-        "empty": f"CASE {quoted('empty')} WHEN 0 THEN '' WHEN 1 THEN '''' ELSE NULL END",
+        "flag": f"CASE {quoted_name('flag')} WHEN 0 THEN 'B' WHEN 1 THEN 'A' ELSE 'C' END",
+        "empty": f"CASE {quoted_name('empty')} WHEN 0 THEN '' WHEN 1 THEN '''' ELSE NULL END",
         "one": "'A'",
     }
     assert numbers["flag"].to_pylist() == [0, 1, 1, 2]

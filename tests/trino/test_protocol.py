@@ -228,7 +228,7 @@ def test_a_table_that_is_being_made_is_there_before_its_write_is_stopped(server:
 
     connection.interruption._lock = Waited()  # type: ignore[assignment]  # noqa: SLF001  to see that it is waited for
     server.answers = [page(server), (200, made), page(server), page(server, last=True)]
-    with connection.interruption.suspended():
+    with connection.interruption.suspend():
         connection.run("CREATE TABLE t (n integer)").finish()
     stopping.join()
     assert server.asked == ["POST /v1/statement", "GET /next"]

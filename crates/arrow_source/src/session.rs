@@ -241,8 +241,8 @@ impl Session for ArrowSession {
     fn qualified_name(&self, table: &TableName) -> String {
         let path: Vec<&String> = table.schema.iter().chain([&table.table]).collect();
         let quote = |part: &&String| format!("\"{}\"", part.replace('"', "\"\""));
-        let own = self.handle.attribute("quoted", |quoted| {
-            quoted.call1(PyTuple::new(quoted.py(), &path)?)?.extract::<String>()
+        let own = self.handle.attribute("quoted_name", |quoted_name| {
+            quoted_name.call1(PyTuple::new(quoted_name.py(), &path)?)?.extract::<String>()
         });
         own.unwrap_or_else(|| path.iter().map(quote).collect::<Vec<_>>().join("."))
     }

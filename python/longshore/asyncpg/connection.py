@@ -106,7 +106,7 @@ class Connection(FrameFetching, asyncpg.Connection):
 
         with self._stmt_exclusive_section:
             timeout = self._protocol._get_timeout(timeout)
-            with self._logged(query.text, args, timeout):
+            with self._log(query.text, args, timeout):
                 try:
                     (result, _, _), _ = await self._do_execute(query.text, run, timeout, **options)
                 except DTypeError as error:
@@ -117,7 +117,7 @@ class Connection(FrameFetching, asyncpg.Connection):
         arrays: Result = result
         return arrays
 
-    def _logged(self, text: str, args: Any, timeout: float | None) -> contextlib.AbstractContextManager[Any]:
+    def _log(self, text: str, args: Any, timeout: float | None) -> contextlib.AbstractContextManager[Any]:
         # asyncpg has query loggers from 0.29 on.
         if not getattr(self, "_query_loggers", None):
             return _UNLOGGED
@@ -135,7 +135,7 @@ class Connection(FrameFetching, asyncpg.Connection):
         text = plain(query)
         with self._stmt_exclusive_section:
             timeout = self._protocol._get_timeout(timeout)
-            with self._logged(text, args, timeout):
+            with self._log(text, args, timeout):
                 reading, status = await Exchange(self, timeout).result(text, args, wanted.rows)
         # Frames take their time, and other tasks need theirs.
         return await on_a_thread(partial(wanted.build, reading), reading.close), status
@@ -150,7 +150,7 @@ class Connection(FrameFetching, asyncpg.Connection):
         text, portal = plain(query), self._get_unique_id("portal")
         pyarrow = frames.pyarrow_if_installed()
         timeout = self._protocol._get_timeout(timeout)
-        with self._stmt_exclusive_section, self._logged(text, args, timeout):
+        with self._stmt_exclusive_section, self._log(text, args, timeout):
             pages = await Exchange(self, timeout).first_page(text, args, wanted, portal)
         while True:
             for batch in pages.batches:

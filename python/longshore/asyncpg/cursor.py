@@ -9,7 +9,7 @@ from asyncpg import cursor as theirs
 
 from longshore.asyncpg.dtypes import Query, plain, result, with_dtype
 from longshore.asyncpg.fetching import fetch
-from longshore.asyncpg.frame_fetching import guarded
+from longshore.asyncpg.frame_fetching import guard
 
 __all__ = ["Cursor", "CursorFactory"]
 
@@ -24,7 +24,7 @@ class CursorFactory(theirs.CursorFactory):
         self._wanted = with_dtype(query)
         super().__init__(connection, plain(self._wanted), *arguments)
 
-    @guarded
+    @guard
     def __await__(self) -> Generator[Any, Any, "Cursor"]:
         """Open the cursor."""
         if self._prefetch is not None:
@@ -43,7 +43,7 @@ class Cursor(theirs.Cursor):
     _exhausted: bool
     _wanted: str
 
-    @guarded
+    @guard
     async def fetch(self, n: int, *, timeout: float | None = None) -> Any:
         """Give the next ``n`` rows: records as asyncpg does, or arrays where the query has a dtype."""
         query = self._wanted

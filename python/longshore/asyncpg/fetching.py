@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import asyncpg
 
 from longshore import _core, frames
-from longshore.arguments import wanted
+from longshore.arguments import schema_types
 from longshore.asyncpg.dtypes import DTypeError, Layout, Query, Result, layout_of, result
 from longshore.errors import DataError, InterfaceError, InternalError, MemoryLimitError, OperationalError
 from longshore.options import Options
@@ -205,7 +205,7 @@ def frame_terms(
     if frame is None:
         raise InterfaceError(f"{return_type} is not a frame")
     rows = {
-        "types": wanted(schema),
+        "types": schema_types(schema),
         "policy": policy(return_type, dtype_backend, chosen),
         "batch_rows": batch_rows(None, return_type, frame),
         "batch_bytes": batch_bytes(return_type, chosen.memory_limit_bytes, None),
@@ -226,7 +226,7 @@ def batch_terms(
         message = "options['memory_limit'] bounds a whole result, and batches come one by one: set batch_size"
         raise InterfaceError(message)
     return {
-        "types": wanted(schema),
+        "types": schema_types(schema),
         "policy": policy("arrow_stream", None, chosen),
         "batch_rows": batch_rows(batch_size, "arrow_stream", None),
         "batch_bytes": batch_bytes("arrow_stream", None, None),
@@ -275,14 +275,14 @@ class Exchange:
         # Whether a statement has been prepared, and the exchange not been ended.
         self._is_open = False
 
-    def _left(self) -> float | None:
+    def _time_left(self) -> float | None:
         return None if self._end is None else max(self._end - self._loop.time(), 0)
 
     async def result(self, text: str, args: Sequence[Any], terms: Terms) -> tuple[_core.Reading, str]:
         """Give the whole result of a statement, and its status."""
         async with self._orderly():
             arrival = await self._ready(text, terms)
-            run = self._bound(args, "", 0)
+            run = self._bind(args, "", 0)
             tag, _ = await self.run(arrival, run)
             return arrival.finish(tag), tag
 
@@ -291,7 +291,7 @@ class Exchange:
         async with self._orderly():
             arrival = await self._ready(text, terms)
             pages = Pages(self._statement, portal, arrival)
-            await self._page(pages, self._bound(args, portal, arrival.page_rows()))
+            await self._page(pages, self._bind(args, portal, arrival.page_rows()))
             return pages
 
     async def next_page(self, pages: "Pages") -> None:
@@ -349,7 +349,7 @@ class Exchange:
             answers = _core.Answers()
             try:
                 await self.prepare(question, [], self._as_text)
-                await self.run(answers, self._bound((), "", 0))
+                await self.run(answers, self._bind((), "", 0))
             except asyncpg.PostgresError as error:
                 if (error.sqlstate or "")[:2] in _PASSING:
                     raise
@@ -364,13 +364,13 @@ class Exchange:
         It has no name: nothing is left of it, and whichever server a pooler picks next knows no less of it.
         """
         for _ in range(_TRIES):
-            await after_cancellation(self._protocol, self._left())
+            await after_cancellation(self._protocol, self._time_left())
             description = _core.Description(columns, otherwise)
             self._port.describe(description)
             self._is_open = True
             try:
                 self._statement = statement = await self._protocol.prepare(
-                    "", text, self._left(), record_class=asyncpg.Record
+                    "", text, self._time_left(), record_class=asyncpg.Record
                 )
             finally:
                 self._port.keep_none()
@@ -381,20 +381,20 @@ class Exchange:
                     statement.mark_unprepared()
                 return description.message()
             # asyncpg looks up the types of arguments.
-            await self._connection._get_statement(text, self._left(), use_cache=False)
+            await self._connection._get_statement(text, self._time_left(), use_cache=False)
         message = "the types of the statement's arguments cannot be looked up"
         raise OperationalError(message, hint="name builtin types with casts, as in $1::text")
 
-    def _bound(self, args: Sequence[Any], portal: str, limit: int) -> Execute:
+    def _bind(self, args: Sequence[Any], portal: str, limit: int) -> Execute:
         return partial(self._protocol.bind_execute, self._statement, args, portal, limit, True)  # noqa: FBT003
 
     async def run(self, rows: _core.Arrival | _core.Answers, run: Execute) -> tuple[str, bool]:
         """Execute a statement; give what the server tells at its end, and whether it is the end."""
-        await after_cancellation(self._protocol, self._left())
+        await after_cancellation(self._protocol, self._time_left())
         if not self._port.keep(rows):
             raise asyncpg.InterfaceError("cannot perform operation: another operation is in progress")
         try:
-            _, status, done = await run(self._left())
+            _, status, done = await run(self._time_left())
         finally:
             self._port.keep_none()
         self._is_open = False

@@ -25,14 +25,14 @@ F = TypeVar("F", bound=Callable[..., Any])
 def of(original: Callable[..., Any]) -> Callable[[F], F]:
     """Give a method the name and the documentation of asyncpg's, and its signature for who asks at run time."""
 
-    def named(method: F) -> F:
+    def decorate(method: F) -> F:
         functools.update_wrapper(method, original)
         return method
 
-    return named
+    return decorate
 
 
-def guarded(method: F) -> F:
+def guard(method: F) -> F:
     """Have a method refuse once its connection is back in the pool, as asyncpg's own do."""
     checked: F = connresource.guarded(method)
     return checked

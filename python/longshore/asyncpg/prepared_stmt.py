@@ -9,7 +9,7 @@ from asyncpg import prepared_stmt as theirs
 from longshore.asyncpg.cursor import CursorFactory
 from longshore.asyncpg.dtypes import Query, plain
 from longshore.asyncpg.fetching import batch_terms, fetch, frame_terms
-from longshore.asyncpg.frame_fetching import ForBatches, ForFrames, ForPandas, guarded
+from longshore.asyncpg.frame_fetching import ForBatches, ForFrames, ForPandas, guard
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -26,19 +26,19 @@ class PreparedStatement(theirs.PreparedStatement):
 
     __slots__ = ()
 
-    @guarded
+    @guard
     def get_query(self) -> str:
         """Give the text that the server has."""
         text: str = plain(self._query)
         return text
 
-    @guarded
+    @guard
     def cursor(self, *args: Any, prefetch: int | None = None, timeout: float | None = None) -> CursorFactory:
         """Do what asyncpg's method does; ``fetch`` of the cursor gives arrays where the query has a dtype."""
         record_class = self._state.record_class
         return CursorFactory(self._connection, self._query, self._state, args, prefetch, timeout, record_class)
 
-    @guarded
+    @guard
     async def fetch(self, *args: Any, timeout: float | None = None) -> Any:
         """Execute the statement; give records as asyncpg does, or arrays where the query has a dtype."""
         query = self._query
@@ -63,25 +63,25 @@ class PreparedStatement(theirs.PreparedStatement):
         self._last_status = status.encode()
         return frame
 
-    @guarded
+    @guard
     async def fetch_arrow(self, *args: Any, **wanted: Unpack[ForFrames]) -> "pa.Table":
         """Run the statement's query as ``Connection.fetch_arrow`` does."""
         table: pa.Table = await self._frame("arrow", args, **wanted)
         return table
 
-    @guarded
+    @guard
     async def fetch_df(self, *args: Any, **wanted: Unpack[ForPandas]) -> "pd.DataFrame":
         """Run the statement's query as ``Connection.fetch_df`` does."""
         frame: pd.DataFrame = await self._frame("pandas", args, **wanted)
         return frame
 
-    @guarded
+    @guard
     async def fetch_polars(self, *args: Any, **wanted: Unpack[ForFrames]) -> "pl.DataFrame":
         """Run the statement's query as ``Connection.fetch_polars`` does."""
         frame: pl.DataFrame = await self._frame("polars", args, **wanted)
         return frame
 
-    @guarded
+    @guard
     def fetch_batches(
         self, *args: Any, timeout: float | None = None, **wanted: Unpack[ForBatches]
     ) -> "AsyncIterator[pa.RecordBatch]":

@@ -8,7 +8,7 @@ from longshore.duckdb.statements import POSITION, ROWS, TARGET, Change
 from longshore.errors import NotSupportedError, ProgrammingError
 from longshore.frames.pushdown import fold_name
 from longshore.frames.stored import exact, schema_of
-from longshore.texts import quoted
+from longshore.texts import quoted_name
 
 if TYPE_CHECKING:
     from longshore._core import StoreTransaction
@@ -43,7 +43,7 @@ def _target(mirror: Mirror, transaction: "StoreTransaction", statement: Change) 
 
 def _made_rows(mirror: Mirror, table: Table, condition: str = "") -> Any:
     """Give the rows of the engine's table in the store's types."""
-    rows = mirror.rows(f"SELECT {table.listed} FROM {shadow(table.name)} {condition}")
+    rows = mirror.rows(f"SELECT {table.column_list} FROM {shadow(table.name)} {condition}")
     return exact(rows, schema_of(table.stored.schema), table.name)
 
 
@@ -80,7 +80,7 @@ def _insert_or_change(
     mirror: Mirror, transaction: "StoreTransaction", statement: Change, values: Any, table: Table
 ) -> Answer:
     """Give the engine the rows that have the new rows' keys, for it to change or to let be."""
-    name, key = shadow(table.name), ", ".join(map(quoted, table.stored.key))
+    name, key = shadow(table.name), ", ".join(map(quoted_name, table.stored.key))
     mirror.show(transaction, f"{statement.queries} {statement.source}", values)
     mirror.show_target(transaction, table, f"SELECT * FROM {TARGET}", None)
     columns = ", ".join(map(_definition, table.own))
@@ -89,7 +89,7 @@ def _insert_or_change(
         mirror.run(statement.filling(f"temp.{ROWS}"), values)
         same = f"SEMI JOIN temp.{ROWS} USING ({key})" if key else "WHERE false"
         mirror.run(f"CREATE TEMP TABLE {_BEFORE} AS SELECT * FROM {TARGET} {same}")
-        mirror.run(f"INSERT INTO {name} ({table.listed}) SELECT {table.listed} FROM temp.{_BEFORE}")
+        mirror.run(f"INSERT INTO {name} ({table.column_list}) SELECT {table.column_list} FROM temp.{_BEFORE}")
         relation = mirror.run(statement.applying(f"temp.{ROWS}", name), values)
         count = len(relation) if statement.returning else relation.fetchall()[0][0]
         if statement.keeps:
@@ -105,7 +105,7 @@ def _insert_or_change(
 
 def _definition(column: Column) -> str:
     default = "" if column.default is None else f" DEFAULT ({column.default})"
-    return f"{quoted(column.name)} {column.kind}{default}"
+    return f"{quoted_name(column.name)} {column.kind}{default}"
 
 
 def _delete(mirror: Mirror, transaction: "StoreTransaction", statement: Change, values: Any) -> Answer:
@@ -133,8 +133,8 @@ def _update(mirror: Mirror, transaction: "StoreTransaction", statement: Change, 
     mirror.show_target(transaction, table, text, values)
     with mirror.scratch():
         mirror.run(f"CREATE TEMP TABLE {ROWS} AS {text}", values)
-        mirror.run(f"INSERT INTO {name} ({table.listed}) SELECT {table.listed} FROM temp.{ROWS}")
-        relation = mirror.run(statement.returned(name), values).materialize() if statement.returning else None
+        mirror.run(f"INSERT INTO {name} ({table.column_list}) SELECT {table.column_list} FROM temp.{ROWS}")
+        relation = mirror.run(statement.returned_rows(name), values).materialize() if statement.returning else None
         positions = mirror.rows(f"SELECT {POSITION} FROM temp.{ROWS}")
         rows = _made_rows(mirror, table) if statement.verb == "update" else None
     if not len(positions):
@@ -162,8 +162,8 @@ def _create(mirror: Mirror, transaction: "StoreTransaction", statement: Change, 
         mirror.run(statement.over(shadow(statement.name)), values)
         if is_there and not statement.replaces:
             return Answer()
-        schema, key, columns = mirror.described(statement.name)
-        listed = ", ".join(quoted(each.name) for each in columns if each.generated is None)
+        schema, key, columns = mirror.describe(statement.name)
+        listed = ", ".join(quoted_name(each.name) for each in columns if each.generated is None)
         rows = exact(mirror.rows(f"SELECT {listed} FROM {shadow(statement.name)}"), schema, statement.name)
         definition = mirror.definitions()[statement.name]
     transaction.create(statement.name, schema, key, definition, statement.replaces)
@@ -225,11 +225,13 @@ def _alter(mirror: Mirror, transaction: "StoreTransaction", statement: Change, v
 def _altered_rows(mirror: Mirror, transaction: "StoreTransaction", table: Table, text: str, altered: "_Altered") -> Any:
     """Give all rows, which the engine has altered."""
     name = shadow(table.name)
-    mirror.show(transaction, quoted(table.name), None)
+    mirror.show(transaction, quoted_name(table.name), None)
     with mirror.scratch():
-        mirror.run(f"INSERT INTO {name} ({table.listed}) SELECT {table.listed} FROM {quoted(table.name)}")
+        mirror.run(
+            f"INSERT INTO {name} ({table.column_list}) SELECT {table.column_list} FROM {quoted_name(table.name)}"
+        )
         mirror.run(text)
-        listed = ", ".join(quoted(field.name) for field in altered.schema)
+        listed = ", ".join(quoted_name(field.name) for field in altered.schema)
         return exact(mirror.rows(f"SELECT {listed} FROM {name}"), altered.schema, table.name)
 
 
@@ -246,7 +248,7 @@ class _Altered(NamedTuple):
     @classmethod
     def of(cls, mirror: Mirror, table: Table, name: str) -> "_Altered":
         """Compare it with what it was."""
-        schema, key, columns = mirror.described(name)
+        schema, key, columns = mirror.describe(name)
         now, before = [each for each in columns if each.generated is None], table.own
         olds = {fold_name(each.name): each for each in before}
         pairs = [(each, olds.get(fold_name(each.name))) for each in now]

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 
 from longshore import errors
 from longshore.duckdb.instance import engine
-from longshore.errors import masked
+from longshore.errors import mask
 from longshore.texts import closest
 
 #: From the particular to the general: the first match counts.
@@ -72,7 +72,7 @@ class Failure:
         return self._error
 
     @contextlib.contextmanager
-    def reraised(self) -> Iterator[None]:
+    def reraising(self) -> Iterator[None]:
         """Raise the recorded exception in place of an error that follows from it."""
         try:
             yield
@@ -92,7 +92,7 @@ def translate_errors() -> Iterator[None]:
         raise
     except engine().Error as error:
         # It quotes the query, which may hold passwords.
-        error.args = (masked(str(error)),)
+        error.args = (mask(str(error)),)
         raise _translation(error) from error
 
 

@@ -28,7 +28,7 @@ from longshore.frames.stored import (
     without_nulls,
 )
 from longshore.sources.many import plain_insert, runs
-from longshore.texts import quoted
+from longshore.texts import quoted_name
 
 if TYPE_CHECKING:
     from longshore._core import StoreScan, StoreTable, StoreTransaction
@@ -62,7 +62,7 @@ _REFUSED = {
 
 def shadow(name: str) -> str:
     """Give the name of a store's table in the engine's catalogue, behind the view of its rows."""
-    return f"memory.main.{quoted(name)}"
+    return f"memory.main.{quoted_name(name)}"
 
 
 @dataclass(frozen=True)
@@ -100,9 +100,9 @@ class Table:
         return [each for each in self.columns if each.generated is None]
 
     @property
-    def listed(self) -> str:
+    def column_list(self) -> str:
         """Their names, as SQL lists them."""
-        return ", ".join(quoted(each.name) for each in self.own)
+        return ", ".join(quoted_name(each.name) for each in self.own)
 
 
 class View(NamedTuple):
@@ -232,9 +232,9 @@ class Mirror:
         self.connection.unregister(TARGET)
         for each in schema:
             if not each.nullable:
-                self.connection.execute(f"ALTER TABLE {name} ALTER {quoted(each.name)} SET NOT NULL")
+                self.connection.execute(f"ALTER TABLE {name} ALTER {quoted_name(each.name)} SET NOT NULL")
         if table.key:
-            self.connection.execute(f"ALTER TABLE {name} ADD PRIMARY KEY ({', '.join(map(quoted, table.key))})")
+            self.connection.execute(f"ALTER TABLE {name} ADD PRIMARY KEY ({', '.join(map(quoted_name, table.key))})")
 
     def columns(self, name: str) -> list[Column]:
         """Give the columns of a table in the engine's catalogue."""
@@ -244,7 +244,7 @@ class Mirror:
         """Give the statements that make the tables of the engine's catalogue, by their names."""
         return dict(self.connection.execute(_DEFINITIONS).fetchall())
 
-    def described(self, name: str) -> tuple[Any, list[str], list[Column]]:
+    def describe(self, name: str) -> tuple[Any, list[str], list[Column]]:
         """Give the Arrow schema, the key and the columns of a table of the engine's; refuse what is not kept."""
         columns, key = self.columns(name), list[str]()
         for kind, names in self.connection.execute(_CONSTRAINTS, [name]).fetchall():
@@ -253,7 +253,7 @@ class Mirror:
                 raise NotSupportedError(message, hint=_REFUSED[kind])
             key = names if kind == "PRIMARY KEY" else key
         self._check_definition(name)
-        listed = ", ".join(quoted(each.name) for each in columns if each.generated is None)
+        listed = ", ".join(quoted_name(each.name) for each in columns if each.generated is None)
         rows = self.rows(f"SELECT {listed} FROM {shadow(name)} LIMIT 0")
         return own_schema(rows, [each.name for each in columns if not each.is_nullable]), key, columns
 
@@ -283,10 +283,10 @@ class Mirror:
         """See what the session has of its own."""
         views = "SELECT view_name FROM duckdb_views() WHERE temporary AND NOT internal"
         own = f"{views} UNION ALL SELECT table_name FROM duckdb_tables() WHERE temporary"
-        names = {name for (name,) in self.connection.execute(own).fetchall()}.difference(self._shown())
+        names = {name for (name,) in self.connection.execute(own).fetchall()}.difference(self._view_names())
         self._temporary = frozenset(map(fold_name, names))
         hidden = f"{views} UNION ALL SELECT function_name FROM duckdb_functions() WHERE NOT internal"
-        found = {name for (name,) in self.connection.execute(hidden).fetchall()}.difference(self._shown())
+        found = {name for (name,) in self.connection.execute(hidden).fetchall()}.difference(self._view_names())
         self._reads_hidden = any(not name.startswith(_OURS) for name in found)
 
     # The views of rows.
@@ -311,9 +311,9 @@ class Mirror:
 
     def _pushdown(self, label: str, text: str, values: Any) -> Pushdown:
         # A write reads no query.
-        from longshore.duckdb.pushdown import serialized, syntax_of
+        from longshore.duckdb.pushdown import serialize, syntax_of
 
-        syntax = syntax_of(text, lambda: serialized(self.connection, text))
+        syntax = syntax_of(text, lambda: serialize(self.connection, text))
         return syntax.pushdown(label, by_parameter_name(values))
 
     def _register(self, label: str, table: Table, transaction: "StoreTransaction", pushdown: Pushdown) -> None:
@@ -359,11 +359,13 @@ class Mirror:
         (label,) = view.names
         self.connection.register(label, rows)
         # The empty table of one without a definition is made of the same.
-        replaced = {} if table.stored.definition is None else self._replaced(label, table, view.columns)
+        replaced = {} if table.stored.definition is None else self._replacements(label, table, view.columns)
         if replaced:
             wanted = {*view.columns} | {each.name for each in table.columns if each.generated is not None}
             shown = [
-                f"{replaced[each.name]} AS {quoted(each.name)}" if each.name in replaced else quoted(each.name)
+                f"{replaced[each.name]} AS {quoted_name(each.name)}"
+                if each.name in replaced
+                else quoted_name(each.name)
                 for each in table.columns
                 if each.name in wanted
             ]
@@ -372,7 +374,7 @@ class Mirror:
             return
         numbers, texts = numbered_flags(rows, view.keys)
         if texts:
-            listed = ", ".join(f"{text} AS {quoted(name)}" for name, text in texts.items())
+            listed = ", ".join(f"{text} AS {quoted_name(name)}" for name, text in texts.items())
             self._show_over(view, numbers, f"* REPLACE ({listed})", without_nulls(rows, view.means))
 
     def _show_over(self, view: View, rows: Any, shown: str, condition: str = "") -> None:
@@ -383,16 +385,16 @@ class Mirror:
         hidden = f"{_OURS}rows_of_{self._hidden}"
         self.connection.register(hidden, rows)
         view.names.append(hidden)
-        self.connection.execute(f"CREATE TEMP VIEW {quoted(label)} AS SELECT {shown} FROM {hidden}{condition}")
+        self.connection.execute(f"CREATE TEMP VIEW {quoted_name(label)} AS SELECT {shown} FROM {hidden}{condition}")
 
-    def _replaced(self, label: str, table: Table, columns: Collection[str]) -> Mapping[str, str]:
+    def _replacements(self, label: str, table: Table, columns: Collection[str]) -> Mapping[str, str]:
         """Give expressions for columns that an Arrow table does not show as the type that they have."""
         if not table.shown.keys() >= {*columns}:
-            described = self.connection.execute(f"DESCRIBE {quoted(label)}").fetchall()
+            described = self.connection.execute(f"DESCRIBE {quoted_name(label)}").fetchall()
             table.shown.update({name: kind for name, kind, *_ in described})
         wanted = [each for each in table.columns if each.generated is not None or each.name in columns]
         return {
-            each.name: f"CAST({each.generated or quoted(each.name)} AS {each.kind})"
+            each.name: f"CAST({each.generated or quoted_name(each.name)} AS {each.kind})"
             for each in wanted
             if table.shown.get(each.name) != each.kind
         }
@@ -402,10 +404,10 @@ class Mirror:
         keys = [*self._views] if labels is None else map(fold_name, labels)
         names = [name for key in keys if key in self._views for name in self._views.pop(key).names]
         for name in names:
-            self.connection.execute(f"DROP VIEW IF EXISTS temp.{quoted(name)}")
+            self.connection.execute(f"DROP VIEW IF EXISTS temp.{quoted_name(name)}")
             self.connection.unregister(name)
 
-    def _shown(self) -> list[str]:
+    def _view_names(self) -> list[str]:
         return [name for view in self._views.values() for name in view.names]
 
 

@@ -16,7 +16,7 @@ import _duckdb
 from longshore.duckdb.statements import names_in
 from longshore.errors import NotSupportedError
 from longshore.frames.pushdown import fold_name
-from longshore.texts import quoted
+from longshore.texts import quoted_name
 
 _COLUMNS = """SELECT schema_name, table_name, column_name, data_type FROM duckdb_columns()
 WHERE database_name = current_database() AND NOT internal ORDER BY schema_name, table_name, column_index"""
@@ -56,13 +56,13 @@ def _definitions(connection: Any, named: set[str]) -> Iterator[str]:
     tables: dict[tuple[str, str], list[str]] = {}
     for schema, table, column, kind in connection.execute(_COLUMNS).fetchall():
         if fold_name(table) in named:
-            tables.setdefault((schema, table), []).append(f"{quoted(column)} {kind}")
+            tables.setdefault((schema, table), []).append(f"{quoted_name(column)} {kind}")
     for schema, table, key in connection.execute(_KEYS).fetchall():
         if (schema, table) in tables:
             tables[schema, table].append(key)
     for (schema, table), parts in tables.items():
-        yield f"CREATE SCHEMA IF NOT EXISTS {quoted(schema)}"
-        yield f"CREATE TABLE {quoted(schema)}.{quoted(table)} ({', '.join(parts)})"
+        yield f"CREATE SCHEMA IF NOT EXISTS {quoted_name(schema)}"
+        yield f"CREATE TABLE {quoted_name(schema)}.{quoted_name(table)} ({', '.join(parts)})"
 
 
 @cache
@@ -117,11 +117,11 @@ class _Scratch:
             try:
                 for definition in definitions:
                     self._run(definition)
-                return self._prepared(statement)
+                return self._types(statement)
             finally:
                 self._run("ROLLBACK")
 
-    def _prepared(self, statement: str) -> dict[str, str]:
+    def _types(self, statement: str) -> dict[str, str]:
         library, prepared = self._library, c_void_p()
         try:
             if library.duckdb_prepare(self._connection, statement.encode(), byref(prepared)):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from longshore import _core
-from longshore.arguments import bound
+from longshore.arguments import core_params
 from longshore.errors import DataError, InterfaceError, ProgrammingError
 from longshore.frames.pushdown import are_distinct, fold_name
 
@@ -25,7 +25,7 @@ def engine_params(params: object) -> Params:
     if isinstance(params, Mapping):
         # The engine names $1, $2, ... by texts.
         params = {str(name) if type(name) is int else name: value for name, value in params.items()}
-    values: Any = bound(params)
+    values: Any = core_params(params)
     if values is None:
         return None
     if isinstance(values, dict):
@@ -87,7 +87,7 @@ def _value(value: Any, place: str) -> Any:
     if isinstance(value, decimal.Decimal):
         return _decimal(value, place)
     if _has_nanoseconds(value):
-        raise _refused(place, value, "has nanoseconds, which a parameter cannot have")
+        raise _refusal(place, value, "has nanoseconds, which a parameter cannot have")
     if isinstance(value, str):
         return _text(value, place)
     if isinstance(value, list | tuple):
@@ -119,19 +119,19 @@ def _datetime(value: "np.datetime64 | np.timedelta64", place: str) -> Any:
     unit = np.datetime_data(value.dtype)[0]
     kind = value.dtype.kind
     if kind == "m" and unit in _CALENDAR:
-        raise _refused(place, value, "is of a unit without a fixed length")
+        raise _refusal(place, value, "is of a unit without a fixed length")
     exact = value.astype(f"{kind}8[D]" if kind == "M" and unit in _DAYS else f"{kind}8[us]")
     item = exact.item()
     if exact != value or isinstance(item, int):
-        raise _refused(place, value, "cannot be a datetime or timedelta of Python, which count microseconds")
+        raise _refusal(place, value, "cannot be a datetime or timedelta of Python, which count microseconds")
     return item
 
 
 def _decimal(value: decimal.Decimal, place: str) -> decimal.Decimal:
     if not value.is_finite():
-        raise _refused(place, value, "is not a number: decimals of the engine are finite")
+        raise _refusal(place, value, "is not a number: decimals of the engine are finite")
     if sum(decimal_digits(value)) > MOST_DIGITS:
-        raise _refused(place, value, f"has more than {MOST_DIGITS} digits, with a zero before its point")
+        raise _refusal(place, value, f"has more than {MOST_DIGITS} digits, with a zero before its point")
     return value
 
 
@@ -139,7 +139,7 @@ def _text(value: str, place: str) -> str:
     try:
         value.encode()
     except UnicodeEncodeError as error:
-        raise _refused(place, value, "holds a lone surrogate: UTF-8 cannot encode it") from error
+        raise _refusal(place, value, "holds a lone surrogate: UTF-8 cannot encode it") from error
     return value
 
 
@@ -158,7 +158,7 @@ def _struct(values: Mapping[Any, Any], place: str) -> dict[str, Any]:
     return {key: _value(value, f"{place}[{key!r}]") for key, value in values.items()}
 
 
-def _refused(place: str, value: object, why: str) -> DataError:
+def _refusal(place: str, value: object, why: str) -> DataError:
     return DataError(f"{place}, {value!a}, {why}")
 
 

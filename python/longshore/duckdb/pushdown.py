@@ -268,7 +268,7 @@ def group_keys(tree: object) -> frozenset[str]:
     return frozenset(fold_name(each["column_names"][-1]) for each in columns if each.get("type") == "COLUMN_REF")
 
 
-def averaged(tree: object) -> frozenset[str]:
+def averaged_columns(tree: object) -> frozenset[str]:
     """Give the folded names of columns whose means are asked for."""
     means = [node for node in _nodes(tree) if node.get("function_name") in {"avg", "mean"}]
     columns = [each["expression"] for node in means for each in node.get("arguments") or ()]
@@ -400,7 +400,7 @@ class Syntax:
         """Take what ``json_serialize_sql`` says of ``text``."""
         #: The folded names of the columns that it may read; None for all.
         self.columns = referenced_columns(tree)
-        self._group_keys, self._means = group_keys(tree), averaged(tree)
+        self._group_keys, self._means = group_keys(tree), averaged_columns(tree)
         self._comparisons = comparisons(tree, text.encode())
         tables = (node["table_name"] for node in _nodes(tree) if node.get("type") == "BASE_TABLE")
         #: How often it reads each table, by its folded name; None where that is not known.
@@ -424,7 +424,7 @@ class Syntax:
 _syntaxes: dict[str, Syntax] = {}
 
 
-def serialized(connection: Any, query: str) -> str:
+def serialize(connection: Any, query: str) -> str:
     """Give the syntax of a statement as JSON, or an error as JSON."""
     ((text,),) = connection.execute("SELECT json_serialize_sql(?::VARCHAR)", [query]).fetchall()
     return str(text)

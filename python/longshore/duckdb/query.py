@@ -136,7 +136,7 @@ def _run_in_engine(query: _Query, sources: Sources, *, keeps_text: bool = False)
                 for name, rows in loaded:
                     session.register(name, rows)
                 names.register_keywords(query.tables)
-                with sources.failure.reraised():
+                with sources.failure.reraising():
                     return _bind(session, names, query)
 
         bound = session.run(bind, sources.cancel)
@@ -197,14 +197,14 @@ def _deliver(bound: _BoundQuery, session: Session, form: Form, sources: Sources)
         session.close()
         sources.end()
 
-    def failed() -> BaseException | None:
+    def failure() -> BaseException | None:
         session.restart_if_broken()
         return sources.failure.error()
 
     # A stream holds a few batches; a frame keeps what it can of each, which pyarrow would keep whole.
     is_stream = form.frame is None
     rows = sources.checking(with_bounded_batches(bound.relation, bound.types)) if is_stream else bound.relation
-    result = deliver(rows, form, types=bound.types, cancel=cancel, close=close, failed=failed, owner=session)
+    result = deliver(rows, form, types=bound.types, cancel=cancel, close=close, failed=failure, owner=session)
     if not is_stream:
         sources.check()
     return result

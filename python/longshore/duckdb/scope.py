@@ -200,14 +200,14 @@ class TableResolver:
 
     def _register(self, name: str, value: object) -> None:
         self._values.append(value)
-        self._session.register(name, self._prefiltered(name, value))
+        self._session.register(name, self._prefilter(name, value))
 
-    def _prefiltered(self, name: str, value: object) -> Any:
+    def _prefilter(self, name: str, value: object) -> Any:
         from longshore.frames.selection import dictionary_encode, is_long, prefilter
 
         if not is_long(value):
-            return self._scan(name, value, lambda: self._parsed().columns)
-        pushdown = self._parsed().pushdown(name, self._params)
+            return self._scan(name, value, lambda: self._parse().columns)
+        pushdown = self._parse().pushdown(name, self._params)
         if self._session.keeps_text:
             pushdown = replace(pushdown, rest=None)
         part = prefilter(value, pushdown, name, self._options)
@@ -222,15 +222,15 @@ class TableResolver:
         return dictionary_encode(data, pushdown.keys, self._options.threads)
 
     def _scan(self, name: str, value: object, columns: Projection) -> Any:
-        again = is_repeatable(value) and self._parsed().reads(name, self._text) > 1
+        again = is_repeatable(value) and self._parse().reads(name, self._text) > 1
         return engine_table(value, name, columns, self._options, self._failure.record, again=again)
 
-    def _parsed(self) -> Syntax:
+    def _parse(self) -> Syntax:
         if self._syntax is None:
             # A table is registered once for all statements: the next may read other parts of it.
             is_one = len(self._session.statements) == 1
             text = self._session.statements[0].query
-            self._syntax = syntax_of(text, self._session.serialized) if is_one else Syntax({"error": True}, "")
+            self._syntax = syntax_of(text, self._session.serialize) if is_one else Syntax({"error": True}, "")
         return self._syntax
 
     def _refuse_another(self, name: str) -> None:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from longshore.duckdb.failures import circular_table, is_fatal, missing_table, translate_errors
 from longshore.duckdb.instance import Instance, abandon, engine, shared
-from longshore.duckdb.pushdown import serialized
+from longshore.duckdb.pushdown import serialize
 from longshore.duckdb.result import ClosedByResult
 from longshore.duckdb.waiting import Task, run_on_thread
 from longshore.errors import OperationalError, ProgrammingError
@@ -122,10 +122,10 @@ class Session(ClosedByResult):
             with self._engine():
                 self.statements = self._connection.extract_statements(text.decode())
 
-    def serialized(self) -> str:
+    def serialize(self) -> str:
         """Give the syntax of the one statement as JSON, or an error as JSON."""
         with self._engine():
-            return serialized(self._connection, self.statements[0].query)
+            return serialize(self._connection, self.statements[0].query)
 
     def execute(
         self,

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from longshore.duckdb.instance import engine
 from longshore.errors import NotSupportedError
 from longshore.frames.pushdown import fold_name
-from longshore.texts import quoted
+from longshore.texts import quoted_name
 
 #: The column of a row's position, and the tables of rows to be changed and of rows as they will be.
 POSITION = "longshore_position"
@@ -82,10 +82,10 @@ def statements_of(script: str) -> list[str]:
     return texts
 
 
-def numbered(text: str) -> str:
+def number_places(text: str) -> str:
     """Write each ``?`` as the number of its place: parts of the text are run by themselves.
 
-    >>> numbered("UPDATE t SET a = ?, b = '?' WHERE c = ?")
+    >>> number_places("UPDATE t SET a = ?, b = '?' WHERE c = ?")
     "UPDATE t SET a = $1, b = '?' WHERE c = $2"
     """
     data, begin, parts = text.encode(), 0, []
@@ -101,7 +101,7 @@ def numbered(text: str) -> str:
     return b"".join([*parts, data[begin:]]).decode()
 
 
-def called(text: str) -> set[str]:
+def called_names(text: str) -> set[str]:
     """Give the names before a parenthesis, which may be those of functions."""
     words = [each.text.strip('"').replace('""', '"').lower() for each in tokens(text)]
     return {name for name, after in pairwise(words) if after == "("}
@@ -120,7 +120,7 @@ def names_in(text: str) -> set[str]:
         is_table = before.word in {"from", "join"} or (before.text == "," and before.depth == 0)
         is_literal = each.kind == "string_const" and is_table
         if is_literal or each.kind in {"identifier", "keyword"}:
-            found.add(fold_name(_unquoted(each.text)))
+            found.add(fold_name(_unquote(each.text)))
         before = each
     return found
 
@@ -145,14 +145,14 @@ class WholeTable(NamedTuple):
         form = _WHOLE.fullmatch("".join(letters))
         if form is None:
             return None
-        names = [_unquoted(each.text) for each in found]
+        names = [_unquote(each.text) for each in found]
         if form["schema"] and fold_name(names[form.start("schema")]) != "main":
             return None
         is_listed = form["columns"] not in {None, "*"}
         return cls(names[form.start("table")], names[1 : form.end("columns") : 2] if is_listed else None)
 
 
-def _unquoted(text: str) -> str:
+def _unquote(text: str) -> str:
     quote = text[:1]
     return text[1:-1].replace(quote * 2, quote) if quote in {'"', "'"} else text
 
@@ -195,7 +195,7 @@ class Change:
     @property
     def label(self) -> str:
         """The statement's name for the table's rows."""
-        return quoted(self.alias or self.name)
+        return quoted_name(self.alias or self.name)
 
     def over(self, table: str) -> str:
         """Give the statement over another table."""
@@ -221,9 +221,9 @@ class Change:
         known = {fold_name(name): name for name in columns}
         values = {fold_name(name): value for name, value in self.assignments}
         made = [
-            f"CAST({_value(values[key], columns[name][1])} AS {columns[name][0]}) AS {quoted(name)}"
+            f"CAST({_value(values[key], columns[name][1])} AS {columns[name][0]}) AS {quoted_name(name)}"
             if key in values
-            else f"{self.label}.{quoted(name)}"
+            else f"{self.label}.{quoted_name(name)}"
             for key, name in known.items()
         ]
         # A row that several of the other tables match is changed once.
@@ -240,7 +240,7 @@ class Change:
         condition = f" WHERE {self.condition}" if self.condition else ""
         return f"FROM {TARGET} AS {self.label}{others}{condition}"
 
-    def returned(self, table: str) -> str:
+    def returned_rows(self, table: str) -> str:
         """Give the SELECT of what is returned of rows in a table."""
         alias = "" if self.alias is None else f" AS {self.label}"
         return f"SELECT {self.returning} FROM {table}{alias}"
@@ -329,11 +329,11 @@ class _Reader:
         return self._data[part[0].start : part[-1].end].decode() if part else ""
 
     def _names(self) -> tuple[str, ...]:
-        parts = [_unquoted(self._peek().text)]
+        parts = [_unquote(self._peek().text)]
         self._at += 1
         while self._peek().text == "." and self._peek().depth == 0:
             self._at += 1
-            parts.append(_unquoted(self._peek().text))
+            parts.append(_unquote(self._peek().text))
             self._at += 1
         return tuple(parts)
 
@@ -358,7 +358,7 @@ class _Reader:
         if not is_named:
             return None
         self._at += 1
-        return _unquoted(self._tokens[self._at - 1].text)
+        return _unquote(self._tokens[self._at - 1].text)
 
     def _clause(self, word: str, end: int | None = None) -> int | None:
         """Find a keyword outside of parentheses."""
@@ -460,13 +460,13 @@ class _Reader:
             (at for at in range(begin, end) if self._tokens[at].text == "=" and not self._tokens[at].depth), end
         )
         if self._tokens[begin].text != "(":
-            return [(_unquoted(self._text(begin, equal)), self._text(equal + 1, end))]
+            return [(_unquote(self._text(begin, equal)), self._text(equal + 1, end))]
         to, values = self._parts(begin + 1, equal - 1), self._parts(equal + 2, end - 1)
         is_list = self._tokens[equal + 1].text == "(" and self._tokens[end - 1].text == ")"
         if not is_list or len(to) != len(values):
             hint = "write one assignment for each column"
             raise NotSupportedError("values for several columns at once have to be a list in parentheses", hint=hint)
-        return [(_unquoted(self._text(*name)), self._text(*value)) for name, value in zip(to, values, strict=True)]
+        return [(_unquote(self._text(*name)), self._text(*value)) for name, value in zip(to, values, strict=True)]
 
     def _delete(self) -> Change:
         self._take("from")

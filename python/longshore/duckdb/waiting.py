@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from weakref import ref
 
 from longshore import _core
-from longshore.warning import inherited
+from longshore.warning import copy_context
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -184,7 +184,7 @@ def _begin(work: Callable[[], object]) -> "ref[partial[object]]":
 
     A ``threading.Thread`` cannot be started where a signal's handler may raise.
     """
-    run: partial[object] = partial(inherited().run, work)
+    run: partial[object] = partial(copy_context().run, work)
     thread = ref(run)
     # The engine ends a process that has less.
     _core.check_available_for_thread()

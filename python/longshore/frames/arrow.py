@@ -54,10 +54,10 @@ def checked_batches(reader: Any) -> Iterator[Any]:
     if (before := _consumed.get(id(reader))) is not None and before() is reader:
         message = "this RecordBatchReader has already been consumed: read it into a table with read_all() first"
         raise InterfaceError(message)
-    return _checked(reader)
+    return _check(reader)
 
 
-def _checked(reader: Any) -> Iterator[Any]:
+def _check(reader: Any) -> Iterator[Any]:
     for ended in [key for key, reference in list(_consumed.items()) if reference() is None]:
         _consumed.pop(ended, None)
     _consumed[id(reader)] = ref(reader)

@@ -14,7 +14,7 @@ from longshore.errors import DataError, InterfaceError, NotSupportedError, Opera
 from longshore.frames import needing
 from longshore.frames.stored import extension_name
 from longshore.sources.arrow import first_failure
-from longshore.texts import quoted
+from longshore.texts import quoted_name
 
 with needing(library="pyarrow", extra="store", purpose="an export of a store"):
     import pyarrow as pa
@@ -282,10 +282,10 @@ def _fitting(table: Rows, form: str) -> Any:
     fields, fit = [], _in_delta if form == "Delta" else _in_parquet
     for field in table.schema:
         try:
-            fields.append(_fitted(field, fit))
+            fields.append(_fit_field(field, fit))
         except _Unfit as unfit:
-            name = quoted(field.name)
-            cast = f"SELECT * REPLACE (CAST({name} AS {unfit.remedy}) AS {name}) FROM {quoted(table.name)}"  # noqa: S608  quoted
+            name = quoted_name(field.name)
+            cast = f"SELECT * REPLACE (CAST({name} AS {unfit.remedy}) AS {name}) FROM {quoted_name(table.name)}"  # noqa: S608  quoted
             hint = f"export a table that holds it otherwise: CREATE TABLE ... AS {cast}"
             if not unfit.remedy:
                 hint = "give it another name: ALTER TABLE ... RENAME ... TO ..."
@@ -294,7 +294,7 @@ def _fitting(table: Rows, form: str) -> Any:
     return pa.schema(fields, table.schema.metadata)
 
 
-def _fitted(field: Any, fit: _Fit) -> Any:
+def _fit_field(field: Any, fit: _Fit) -> Any:
     if fit is _in_delta and _NOT_IN_DELTA.search(field.name):
         raise _Unfit(f"name such as {field.name!r}", "")
     kind = fit(field.type, extension_name(field))
@@ -338,12 +338,12 @@ def _within(kind: Any, fit: _Fit) -> Any:
     if _TYPES.is_dictionary(kind):
         return fit(kind.value_type, "")
     if _TYPES.is_struct(kind):
-        return pa.struct([_fitted(kind.field(at), fit) for at in range(kind.num_fields)])
+        return pa.struct([_fit_field(kind.field(at), fit) for at in range(kind.num_fields)])
     if _TYPES.is_map(kind):
-        return pa.map_(_fitted(kind.key_field, fit), _fitted(kind.item_field, fit), kind.keys_sorted)
+        return pa.map_(_fit_field(kind.key_field, fit), _fit_field(kind.item_field, fit), kind.keys_sorted)
     if kind.num_fields == 0:
         return pa.date32() if _TYPES.is_date64(kind) else kind
-    item = _fitted(kind.value_field, fit)
+    item = _fit_field(kind.value_field, fit)
     if _TYPES.is_fixed_size_list(kind):
         return pa.list_(item, kind.list_size)
     # Lists of views, too, whose offsets may be of 64 bits.

@@ -34,7 +34,7 @@ def arrow_streams(data: object, *, index: bool, columns: Sequence[str] | None, o
     if streams is not None:
         return iter(streams)
     if isinstance(data, Iterable) and not isinstance(data, str | bytes):
-        return _iterated(data, index=index, options=options)
+        return _iterate(data, index=index, options=options)
     raise _unknown_kind(data)
 
 
@@ -48,7 +48,7 @@ def _refuse_index(data: object, *, index: bool) -> None:
         raise InterfaceError(f"index=True is for pandas; {type(data).__name__} has no index")
 
 
-def _iterated(frames: Iterable[object], *, index: bool, options: Options) -> Iterator[object]:
+def _iterate(frames: Iterable[object], *, index: bool, options: Options) -> Iterator[object]:
     for frame in frames:
         values = frame.values() if isinstance(frame, Mapping) else ()
         # A value that cannot be a whole column is one of a row.

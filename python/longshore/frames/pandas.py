@@ -86,7 +86,7 @@ class PandasTarget:
     def _array(self, column: "Column") -> Any:
         match column.kind:
             case "numbers" if column.masked:
-                return _masked(column)
+                return _masked_array(column)
             case "numbers":
                 return _numbers(column)
             case "dictionary":
@@ -136,7 +136,7 @@ def _text_dtype(backend: Backend) -> Any:
             return pd.Series([""]).dtype
 
 
-def _masked(column: "Column") -> Any:
+def _masked_array(column: "Column") -> Any:
     values = column.data
     mask = column.no_mask() if column.mask is None else column.mask
     match values.dtype.kind:

@@ -67,15 +67,15 @@ def batches(data: pl.DataFrame | pl.LazyFrame) -> Iterable[object]:
     ``OperationalError`` for a lazy frame that polars cannot compute.
     """
     if isinstance(data, pl.DataFrame):
-        yield _converted(data)
+        yield _convert(data)
         return
     with _translating_errors("the lazy frame"):
         if hasattr(data, "collect_batches"):
             # A frame without rows gives no batch, and its columns with it.
-            yield _converted(data.clear().collect())
-            yield from map(_converted, data.collect_batches(maintain_order=True))
+            yield _convert(data.clear().collect())
+            yield from map(_convert, data.collect_batches(maintain_order=True))
         else:
-            yield _converted(data.collect())
+            yield _convert(data.collect())
 
 
 def engine_table(data: pl.DataFrame | pl.LazyFrame, name: str, projection: Projection) -> object:
@@ -91,7 +91,7 @@ def engine_table(data: pl.DataFrame | pl.LazyFrame, name: str, projection: Proje
         frame = lazy.collect() if isinstance(lazy, pl.LazyFrame) else lazy
     if not positions:
         return table_of([], [], range(frame.item()), name)
-    table = _converted(frame).to_arrow()
+    table = _convert(frame).to_arrow()
     return table_of(list(table.schema), table.columns, frame, name)
 
 
@@ -126,7 +126,7 @@ def _translating_errors(subject: str) -> Iterator[None]:
         raise OperationalError(f"polars could not compute {subject}: {error}") from error
 
 
-def _converted(frame: pl.DataFrame) -> pl.DataFrame:
+def _convert(frame: pl.DataFrame) -> pl.DataFrame:
     casts: dict[str, pl.DataType] = {}
     for name, kind in frame.schema.items():
         # With a zero byte in it, polars would end the process.

@@ -57,10 +57,10 @@ def engine_table(data: Any, name: str, projection: Projection) -> Any:
 def table_of(fields: Sequence[Any], columns: Sequence[Any], rows: Any, name: str) -> Any:
     """Make a table of the columns that a query reads, or of a placeholder for none: its rows may be counted."""
     if not fields:
-        return _batched(pa.table({_PLACEHOLDER: pa.nulls(len(rows), pa.int8())}))
-    arrays = [_converted(column, field, name) for field, column in zip(fields, columns, strict=True)]
+        return _batch(pa.table({_PLACEHOLDER: pa.nulls(len(rows), pa.int8())}))
+    arrays = [_convert(column, field, name) for field, column in zip(fields, columns, strict=True)]
     kinds = [field.with_type(array.type) for field, array in zip(fields, arrays, strict=True)]
-    return _batched(pa.Table.from_arrays(arrays, schema=pa.schema(kinds)))
+    return _batch(pa.Table.from_arrays(arrays, schema=pa.schema(kinds)))
 
 
 def engine_dataset(data: Any, name: str, projection: Projection) -> Any:
@@ -82,7 +82,7 @@ def engine_dataset(data: Any, name: str, projection: Projection) -> Any:
     for at in positions:
         field = data.schema.field(at)
         if reason := _refusal(field.type) or (_NO_TYPE if _lacks(field.type) else refusal(field.type)):
-            raise _refused(field, name, reason)
+            raise _column_error(field, name, reason)
     read = positions or [at for at, field in enumerate(data.schema) if field.name and not _lacks(field.type)][:1]
     if not read:
         raise InterfaceError(f"{name!r} has no column that the engine could read")
@@ -97,7 +97,7 @@ def engine_reader(data: Any, name: str, on_error: Callable[[BaseException], None
     from longshore.frames.arrow import checked_batches
 
     is_reader = isinstance(data, pa.RecordBatchReader)
-    stream = data if is_reader else _imported(pa.RecordBatchReader.from_stream, data, name)
+    stream = data if is_reader else _import(pa.RecordBatchReader.from_stream, data, name)
     column_positions([column_name(each) for each in stream.schema.names], None, name)
     schema = pa.schema([_converted_field(field, name) for field in stream.schema])
     batches = checked_batches(stream) if is_reader else _translating(checked_batches(stream), name)
@@ -111,15 +111,15 @@ def engine_reader(data: Any, name: str, on_error: Callable[[BaseException], None
 def read_all(data: Any, name: str) -> Any:
     """Read everything with ``__arrow_c_stream__`` or ``__arrow_c_array__`` into a table."""
     if hasattr(data, "__arrow_c_stream__"):
-        stream = _imported(pa.RecordBatchReader.from_stream, data, name)
+        stream = _import(pa.RecordBatchReader.from_stream, data, name)
         try:
             return stream.read_all()
         except (pa.ArrowException, OSError) as error:
             raise _stream_error(error, name) from error
-    return pa.Table.from_batches([_imported(pa.record_batch, data, name)])
+    return pa.Table.from_batches([_import(pa.record_batch, data, name)])
 
 
-def _imported(make: Callable[[Any], Any], data: Any, name: str) -> Any:
+def _import(make: Callable[[Any], Any], data: Any, name: str) -> Any:
     try:
         return make(data)
     except (pa.ArrowInvalid, TypeError) as error:
@@ -156,7 +156,7 @@ def _reporting(batches: Iterator[Any], on_error: Callable[[BaseException], None]
         raise
 
 
-def _batched(table: Any) -> Any:
+def _batch(table: Any) -> Any:
     if any(map(_has_nested_structs, table.schema.types)):
         batches = [_without_offsets(batch) for batch in table.to_batches(max_chunksize=_ROWS)]
     elif len(table) > _ROWS:
@@ -170,18 +170,18 @@ def _converted_batches(batches: Iterator[Any], schema: Any, table: str) -> Itera
     before = 0
     for batch in batches:
         pairs = zip(batch.columns, batch.schema, strict=True)
-        columns = [_converted(column, field, table, before=before) for column, field in pairs]
+        columns = [_convert(column, field, table, before=before) for column, field in pairs]
         before += len(batch)
         yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def _converted(column: Any, field: Any, table: str, *, before: int = 0) -> Any:
+def _convert(column: Any, field: Any, table: str, *, before: int = 0) -> Any:
     """Return a column in a type of the engine's; raises ``DataError`` for a value that it does not have."""
     if reason := _refusal(field.type):
-        raise _refused(field, table, reason)
+        raise _column_error(field, table, reason)
     if _has_lossy(field.type):
         _refuse_lossy(column, field.name, table, before)
-    target = _mapped(field.type, _engine_type)
+    target = _map_type(field.type, _engine_type)
     if target is None:
         return column
     try:
@@ -189,18 +189,18 @@ def _converted(column: Any, field: Any, table: str, *, before: int = 0) -> Any:
         # pyarrow makes broken lists of some that have nothing but NULLs next to others.
         converted.validate()
     except pa.ArrowInvalid as error:
-        raise _refused(field, table, str(error)) from error
+        raise _column_error(field, table, str(error)) from error
     return converted
 
 
 def _converted_field(field: Any, table: str) -> Any:
     if reason := _refusal(field.type):
-        raise _refused(field, table, reason)
-    target = _mapped(field.type, _engine_type)
+        raise _column_error(field, table, reason)
+    target = _map_type(field.type, _engine_type)
     return field if target is None else field.with_type(target)
 
 
-def _refused(field: Any, table: str, reason: str) -> DataError:
+def _column_error(field: Any, table: str, reason: str) -> DataError:
     message = f"column {field.name!r} of {table!r}, {field.type}: {reason}"
     return DataError(message, column=field.name, native_type=str(field.type), hint=_HINT)
 
@@ -234,12 +234,14 @@ def _is_exact(schema: Any) -> bool:
 def is_scanned_as_it_is(schema: Any) -> bool:
     """Whether no column has to be looked at or converted."""
     kinds = schema.types
-    return _is_exact(schema) and not any(_has_lossy(kind) or _mapped(kind, _engine_type) is not None for kind in kinds)
+    return _is_exact(schema) and not any(
+        _has_lossy(kind) or _map_type(kind, _engine_type) is not None for kind in kinds
+    )
 
 
 def _lacks(kind: Any) -> bool:
     """Whether the engine does not have a type, or would change it."""
-    return _refusal(kind) is not None or _mapped(kind, _replacement) is not None
+    return _refusal(kind) is not None or _map_type(kind, _replacement) is not None
 
 
 def _refusal(kind: Any) -> str | None:
@@ -251,7 +253,9 @@ def _refusal(kind: Any) -> str | None:
     is_in_runs = pa.types.is_run_end_encoded(kind)
     if is_in_runs or pa.types.is_dictionary(kind):
         # Runs are not taken apart, neither to look at their values nor to convert them.
-        is_lacking = _mapped(kind.value_type, _replacement) is not None or (is_in_runs and _has_lossy(kind.value_type))
+        is_lacking = _map_type(kind.value_type, _replacement) is not None or (
+            is_in_runs and _has_lossy(kind.value_type)
+        )
         return _NO_TYPE if is_lacking else _refusal(kind.value_type)
     fields = [kind.field(at) for at in range(kind.num_fields)]
     if pa.types.is_struct(kind):
@@ -263,7 +267,7 @@ def _refusal(kind: Any) -> str | None:
     return next((reason for field in fields if (reason := _refusal(field.type))), None)
 
 
-def _mapped(kind: Any, leaf: Callable[[Any], Any]) -> Any:
+def _map_type(kind: Any, leaf: Callable[[Any], Any]) -> Any:
     """Return the type that holds the values of another, by ``leaf`` for those within it; None for itself."""
     target = leaf(kind)
     if target is not None or pa.types.is_union(kind) or pa.types.is_run_end_encoded(kind):
@@ -271,7 +275,7 @@ def _mapped(kind: Any, leaf: Callable[[Any], Any]) -> Any:
     if pa.types.is_fixed_size_list(kind):
         leaf = partial(_decoded_leaf, leaf)
     fields = [kind.field(at) for at in range(kind.num_fields)]
-    targets = [_mapped(field.type, leaf) for field in fields]
+    targets = [_map_type(field.type, leaf) for field in fields]
     if not any(targets):
         return None
     fields = [field if to is None else field.with_type(to) for field, to in zip(fields, targets, strict=True)]
@@ -381,9 +385,7 @@ def _has_nested_structs(kind: Any) -> bool:
 
 def _without_offsets(batch: Any) -> Any:
     """Return the batch with copies of the nested structs that begin within their memory."""
-    columns = [
-        _copied(column) if _has_nested_structs(column.type) and _is_slice(column) else column for column in batch
-    ]
+    columns = [_copy(column) if _has_nested_structs(column.type) and _is_slice(column) else column for column in batch]
     return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
 
 
@@ -392,7 +394,7 @@ def _is_slice(array: Any) -> bool:
     return array.offset != 0 or (is_struct and any(_is_slice(array.field(at)) for at in range(array.type.num_fields)))
 
 
-def _copied(array: Any) -> Any:
+def _copy(array: Any) -> Any:
     try:
         # One array alone would be given back as it is.
         return pa.concat_arrays([array, array[:0]])

@@ -10,7 +10,7 @@ from longshore.frames.engine_values import durations, refuse_own_values
 from longshore.frames.pushdown import fold_name
 from longshore.frames.scan import compute, engine_table, is_scanned_as_it_is
 from longshore.sources.dialects import literal
-from longshore.texts import quoted
+from longshore.texts import quoted_name
 
 with needing(library="pyarrow", extra="store", purpose="SQL over a store"):
     import pyarrow as pa
@@ -98,7 +98,7 @@ def numbered_flags(rows: Any, names: Collection[str]) -> tuple[Any, dict[str, st
         if column.null_count:
             cases, last = [*cases, last], "NULL"
         tested = "".join(f" WHEN {number} THEN {text}" for number, text in enumerate(cases))
-        made[name] = f"CASE {quoted(name)}{tested} ELSE {last} END" if cases else last
+        made[name] = f"CASE {quoted_name(name)}{tested} ELSE {last} END" if cases else last
     return rows, made
 
 
@@ -108,7 +108,7 @@ def without_nulls(rows: Any, names: Collection[str]) -> str:
     For their means it counts rows then, and not the values of each.
     """
     known = [name for name in names if pa.types.is_decimal(rows.schema.field(name).type)]
-    tested = [f"{quoted(name)} IS NOT NULL" for name in known if not rows.column(name).null_count]
+    tested = [f"{quoted_name(name)} IS NOT NULL" for name in known if not rows.column(name).null_count]
     return f" WHERE {' AND '.join(tested)}" if len(tested) > 1 else ""
 
 

@@ -79,7 +79,7 @@ class Column:
             return self._number_plan(kind)
         if kind in _TEMPORAL:
             if kind == TIME or (kind == TIMESTAMP and self.driver.has_wrong_dates):
-                return C_CHAR, self._units("u1", _NUMBER), self._field(self._temporal()), self._parsed
+                return C_CHAR, self._units("u1", _NUMBER), self._field(self._temporal()), self._parse
             make, dtype = (self._dates, DATE_PARTS) if kind == DATE else (self._timestamps, TIMESTAMP_PARTS)
             return kind, dtype, self._field(self._temporal()), make
         if kind in {NUMERIC, DECIMAL}:
@@ -90,7 +90,7 @@ class Column:
     def _number_plan(self, kind: int) -> tuple[int, np.dtype[Any], pa.Field, Make]:
         if self.driver.has_loose_types:
             exact = pa.int64() if kind in INTEGERS else pa.float64()
-            return C_CHAR, self._units("u1", _NUMBER), self._field(exact), self._parsed
+            return C_CHAR, self._units("u1", _NUMBER), self._field(exact), self._parse
         if kind == REAL:
             # MariaDB's driver takes eight bytes in a block for each float of four, and writes beyond the buffer.
             return C_DOUBLE, np.dtype("f8"), self._field(pa.float32()), self._singles
@@ -160,7 +160,7 @@ class Column:
         most = self.driver.max_text_size or self.width
         self.refuse(row, f"the value is longer than max_text_size={most}", _LIMIT)
 
-    def _built(self, values: Any, lengths: Any, kind: pa.DataType | None = None) -> pa.Array:
+    def _build(self, values: Any, lengths: Any, kind: pa.DataType | None = None) -> pa.Array:
         mask = None
         if lengths.min(initial=0) < 0:
             mask = pa.py_buffer(np.packbits(lengths != NULL_DATA, bitorder="little"))
@@ -168,13 +168,13 @@ class Column:
 
     def _plain(self, values: Any, lengths: Any) -> pa.Array:
         # The buffer is filled again by the next fetch.
-        return self._built(values.copy(), lengths)
+        return self._build(values.copy(), lengths)
 
     def _singles(self, values: Any, lengths: Any) -> pa.Array:
-        return self._built(values.astype("f4"), lengths)
+        return self._build(values.astype("f4"), lengths)
 
     def _booleans(self, values: Any, lengths: Any) -> pa.Array:
-        return self._built(np.packbits(values != 0, bitorder="little"), lengths)
+        return self._build(np.packbits(values != 0, bitorder="little"), lengths)
 
     def _block(self, kind: Kind, values: Any, lengths: Any, most: int = 0) -> pa.Array:
         """Have the core make the array."""
@@ -211,7 +211,7 @@ class Column:
         except ValueError:
             self.refuse(row, f"{text} cannot be a {self.field.type}", _CAST)
 
-    def _parsed(self, values: Any, lengths: Any) -> pa.Array:
+    def _parse(self, values: Any, lengths: Any) -> pa.Array:
         """Give what the texts of a column are."""
         texts, kind = self._texts(values, lengths), self.field.type
         if self.driver.rounds_floats and pa.types.is_floating(kind) and texts.null_count < len(texts):
@@ -240,7 +240,7 @@ class Column:
         swapped = np.empty(len(parts), [("a", ">u4"), ("b", ">u2"), ("c", ">u2"), ("d", "u8")])
         for name in "abcd":
             swapped[name] = parts[name]
-        stored = self._built(swapped, lengths, pa.binary(16))
+        stored = self._build(swapped, lengths, pa.binary(16))
         kind = self.field.type
         return stored if kind == stored.type else pa.ExtensionArray.from_storage(kind, stored)
 

@@ -66,7 +66,7 @@ class Cursor(Statement):
         """Look at what has run, or is prepared: whether it has columns."""
         self.description = self.columns()
         if not self.description:
-            self.rowcount = self.changed
+            self.rowcount = self.changed_rows
         return bool(self.description)
 
     def rows(self, most: int) -> Rows:

@@ -133,7 +133,7 @@ SETTINGS = {
 _LONG_VALUES = 4 | 8
 
 
-def connected(settings: Mapping[str, str]) -> Connection:
+def open_connection(settings: Mapping[str, str]) -> Connection:
     """Connect, with those of the driver's settings that are not given: which driver it is, a connection tells."""
     connection = Connection(_text(settings))
     name, given = connection.text(manager.DRIVER_NAME), {each.lower() for each in settings}

@@ -112,7 +112,7 @@ class Handle:
             arguments = (self.kind, self.value, number, state, byref(native), text, len(text) // 2, byref(length))
             if function("SQLGetDiagRecW", *types)(*arguments) not in (SUCCESS, SUCCESS_WITH_INFO):
                 return
-            yield state.raw[:10].decode("utf-16-le"), _decoded(text, 2 * length.value)
+            yield state.raw[:10].decode("utf-16-le"), _decode(text, 2 * length.value)
 
     def set(self, attribute: int, value: Any) -> None:
         """Set one of its attributes: a number, or the address of a buffer."""
@@ -169,7 +169,7 @@ class Connection(Handle):
         """Give a text of what the driver tells of itself."""
         into, length = (c_char * 512)(), c_short()
         self._info(what, into, length)
-        return _decoded(into, length.value)
+        return _decode(into, length.value)
 
     def number(self, what: int) -> int:
         """Give a number of what the driver tells of itself."""
@@ -242,10 +242,10 @@ class Statement(Handle):
         self.run()
         if done.value != sets or PARAM_ERROR in status or PARAM_UNUSED in status:
             raise OdbcError(f"the driver ran the statement with {done.value} of {sets} sets of parameters", None)
-        counts = [self.changed]
+        counts = [self.changed_rows]
         # PostgreSQL's driver tells of each set by itself.
         while self.has_another:
-            counts.append(self.changed)
+            counts.append(self.changed_rows)
         return -1 if min(counts) < 0 else sum(counts)
 
     def _say(self, name: str, text: str) -> int:
@@ -284,7 +284,7 @@ class Statement(Handle):
         return int(count.value)
 
     @property
-    def changed(self) -> int:
+    def changed_rows(self) -> int:
         """How many rows were changed; -1 where the driver does not know."""
         return self._count("SQLRowCount", c_ssize_t)
 
@@ -305,7 +305,7 @@ class Statement(Handle):
         self.check(function("SQLDescribeColW", *types)(self.value, number, name, len(name) // 2, *told))
         native, is_unsigned = self._attribute(number, DESC_TYPE_NAME), self._attribute(number, DESC_UNSIGNED)
         return Description(
-            _decoded(name, 2 * length.value), kind.value, native[0], size.value, digits.value, bool(is_unsigned[1])
+            _decode(name, 2 * length.value), kind.value, native[0], size.value, digits.value, bool(is_unsigned[1])
         )
 
     def _attribute(self, number: int, what: int) -> tuple[str, int]:
@@ -313,7 +313,7 @@ class Statement(Handle):
         types = (c_void_p, c_ushort, c_ushort, *_TEXT, c_void_p, c_void_p)
         arguments = (self.value, number, what, text, len(text), byref(length), byref(value))
         self.check(function("SQLColAttributeW", *types)(*arguments))
-        return _decoded(text, length.value), value.value
+        return _decode(text, length.value), value.value
 
     def parameters(self) -> list[Description]:
         """Describe the parameters of the prepared statement."""
@@ -380,5 +380,5 @@ class Statement(Handle):
 C_CHAR, C_WCHAR, C_BINARY = 1, -8, -2
 
 
-def _decoded(buffer: Any, length: int) -> str:
+def _decode(buffer: Any, length: int) -> str:
     return str(buffer.raw[: max(0, min(length, len(buffer)))].decode("utf-16-le", "replace"))

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from longshore import _core
 from longshore.errors import DataError, Error, IntegrityError, NotSupportedError, OperationalError, ProgrammingError
 from longshore.odbc.parameters import execute_all
-from longshore.sources.arrow import ingested
+from longshore.sources.arrow import ingest
 from longshore.sources.dialects import Dialect
 from longshore.sources.loading import EXISTS, TableLoader, misfit
 
@@ -71,7 +71,7 @@ class MariaDBLoader(TableLoader):
         session.execute(f"SET sql_mode = '{_MODES}'")
         dropped = f"{self._rows}, {self._typed}, {self._back}"
         self._ends = (f"DROP TEMPORARY TABLE IF EXISTS {dropped}", f"SET sql_mode = {_literal(modes)}")
-        empty = ingested(columns, self._dialect).schema.empty_table()
+        empty = ingest(columns, self._dialect).schema.empty_table()
         self._from = _core.mysql_columns(empty, version)
         if if_exists in {"fail", "replace"}:
             self._make_hidden(empty, types, version, replaces=if_exists == "replace")
@@ -110,7 +110,7 @@ class MariaDBLoader(TableLoader):
         if self._is_there and not replaces:
             raise ProgrammingError(f"the table {self._name} is there already", hint=EXISTS)
         self._check_references()
-        new, old = (self._dialect.quoted(*self._path[:-1], hidden + what) for what in ("", "_old"))
+        new, old = (self._dialect.quoted_name(*self._path[:-1], hidden + what) for what in ("", "_old"))
         # Of a write whose connection was lost.
         session.execute(f"DROP TABLE IF EXISTS {new}, {old}")
         self._final, self._old, self._new = final, old, new
@@ -130,13 +130,13 @@ class MariaDBLoader(TableLoader):
 
     def _make_temporary(self) -> None:
         """Make tables of the rows' own types and of the target's; in one that is there, a TIMESTAMP may be NULL."""
-        quoted, number = self._dialect.quoted, f"{self._number} BIGINT DEFAULT 0 PRIMARY KEY"
+        quoted, number = self._dialect.quoted_name, f"{self._number} BIGINT DEFAULT 0 PRIMARY KEY"
         columns = [f"{quoted(name)} {kind}{' NULL' if kind == 'TIMESTAMP(6)' else ''}" for name, kind in self._from]
         for name in (self._rows, self._back):
             self._session.execute(
                 f"CREATE TEMPORARY TABLE {name} ({', '.join([number, *columns])}) DEFAULT CHARACTER SET utf8mb4"
             )
-        targets = self._quoted([to for to, _ in self._to])
+        targets = self._quoted_names([to for to, _ in self._to])
         self._session.execute(
             f"CREATE TEMPORARY TABLE {self._typed} ({number}) SELECT {targets} FROM {self._target} LIMIT 0"
         )
@@ -159,7 +159,7 @@ class MariaDBLoader(TableLoader):
 
     def _rows_of(self, frame: object) -> pa.Table:
         """Give rows as they are staged; raises ``DataError`` for a value that no column of the server's has."""
-        table = ingested(frame, self._dialect)
+        table = ingest(frame, self._dialect)
         for at, field in enumerate(table.schema):
             column = _plain(table.column(at), field.name)
             table = table.set_column(at, field.with_type(column.type), column)
@@ -180,8 +180,8 @@ class MariaDBLoader(TableLoader):
         else:
             self._convert(before)
             source = self._typed
-        names = self._quoted([to for to, _ in self._to])
-        read = self._quoted([name for name, _ in (self._from if source == self._rows else self._to)])
+        names = self._quoted_names([to for to, _ in self._to])
+        read = self._quoted_names([name for name, _ in (self._from if source == self._rows else self._to)])
         end = self._changes() if self._is_upsert else ""
         stored = self._session.execute(
             f"INSERT INTO {self._target} ({names}) SELECT {read} FROM {source} ORDER BY {self._number}{end}"
@@ -202,7 +202,7 @@ class MariaDBLoader(TableLoader):
         session.execute(f"DELETE FROM {self._rows}")
         table = table.add_column(0, self._number, pa.array(range(table.num_rows), pa.int64()))
         with session.running():
-            cursor = session.opened()
+            cursor = session.open_cursor()
             cursor.prepare(f"INSERT INTO {self._rows} VALUES ({', '.join('?' * table.num_columns)})")
             for batch in table.to_batches():
                 execute_all(cursor, batch, is_utc=True)
@@ -212,14 +212,14 @@ class MariaDBLoader(TableLoader):
 
     def _convert(self, before: int) -> None:
         """Make the target's types of staged rows; raises ``DataError`` for the first value that is not itself then."""
-        froms, tos = (self._quoted([name for name, _ in pairs]) for pairs in (self._from, self._to))
+        froms, tos = (self._quoted_names([name for name, _ in pairs]) for pairs in (self._from, self._to))
         session, number = self._session, self._number
         session.execute(f"DELETE FROM {self._typed}")
         into = f"INSERT INTO {self._typed} ({number}, {tos}) SELECT {number}, {froms} FROM {self._rows}"
         try:
             session.execute(f"{into} ORDER BY {number}")
         except Error as error:
-            raise self._placed(error, before) from None
+            raise self._locate(error, before) from None
         session.execute(f"DELETE FROM {self._back}")
         session.execute("SET sql_mode = ''")
         session.execute(f"INSERT INTO {self._back} ({number}, {froms}) SELECT {number}, {tos} FROM {self._typed}")
@@ -227,7 +227,7 @@ class MariaDBLoader(TableLoader):
         for (name, kind), (_, native) in zip(self._from, self._to, strict=True):
             self._compare(name, kind, native, before)
 
-    def _placed(self, error: Error, before: int) -> Error:
+    def _locate(self, error: Error, before: int) -> Error:
         """Give the server's error with the column and the row that it tells."""
         if (found := _REFUSED.search(str(error))) is None:
             return error
@@ -239,7 +239,7 @@ class MariaDBLoader(TableLoader):
     def _compare(self, name: str, kind: str, native: str, before: int) -> None:
         if kind.lower() == native.lower():
             return
-        column = self._dialect.quoted(name)
+        column = self._dialect.quoted_name(name)
         one, other = f"s.{column}", f"b.{column}"
         if kind in {"LONGTEXT", "JSON"}:
             if _family(native) in {"number", "date", "datetime", "timestamp", "time"}:
@@ -259,7 +259,7 @@ class MariaDBLoader(TableLoader):
 
     def _changes(self) -> str:
         wanted = {name.lower() for name in self._key}
-        quoted = self._dialect.quoted
+        quoted = self._dialect.quoted_name
         changes = [f"{quoted(to)} = VALUES({quoted(to)})" for to, _ in self._to if to.lower() not in wanted]
         same = f"{self._target}.{quoted(self._key[0])}"
         return f" ON DUPLICATE KEY UPDATE {', '.join(changes) or f'{same} = {same}'}"

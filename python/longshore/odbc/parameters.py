@@ -61,7 +61,7 @@ def bind(statement: Statement, batch: pa.RecordBatch, *, is_utc: bool) -> None:
         _refuse_years(name, array)
         if not statement.driver.keeps_zeros:
             _refuse_zeros(name, array)
-        bound = _bound(name, pc.strftime(array, "%Y-%m-%d %H:%M:%S+00:00") if is_text else array)
+        bound = _bind(name, pc.strftime(array, "%Y-%m-%d %H:%M:%S+00:00") if is_text else array)
         values = np.ascontiguousarray(bound.values)
         lengths = values.dtype.itemsize if bound.lengths is None else bound.lengths
         sizes = np.where(valid, lengths, NULL_DATA).astype("i8")
@@ -96,17 +96,17 @@ def _refuse_zeros(name: str, array: Any) -> None:
             raise errors.DataError(message, column=name, row=row, hint="write its bytes")
 
 
-def _bound(name: str, array: Any) -> Bound:
+def _bind(name: str, array: Any) -> Bound:
     kind = array.type
     if pa.types.is_dictionary(kind):
-        return _bound(name, array.dictionary_decode())
+        return _bind(name, array.dictionary_decode())
     if pa.types.is_run_end_encoded(kind):
-        return _bound(name, pc.run_end_decode(array))
+        return _bind(name, pc.run_end_decode(array))
     if pa.types.is_null(kind):
         return Bound(C_WCHAR, columns.WVARCHAR, 1, 0, np.zeros(len(array), "u2"))
     if isinstance(array, pa.ExtensionArray):
         if "uuid" not in str(kind):
-            return _bound(name, array.storage)
+            return _bind(name, array.storage)
         return _texts(pa.array([None if value is None else str(value) for value in array.to_pylist()], pa.string()))
     make = next((make for is_one, make in _KINDS if is_one(kind)), None)
     if make is None:
@@ -153,7 +153,7 @@ def _numbers(array: pa.Array, dtype: str) -> Any:
 
 
 def _ascii(texts: list[str | None], sql_type: int, size: int, digits: int) -> Bound:
-    return Bound(C_CHAR, sql_type, size, digits, *_padded([(text or "").encode() for text in texts], 1))
+    return Bound(C_CHAR, sql_type, size, digits, *_pad([(text or "").encode() for text in texts], 1))
 
 
 def _decimals(array: pa.Array) -> Bound:
@@ -207,19 +207,19 @@ def _intervals(array: pa.Array) -> Bound:
 
 
 def _texts(array: pa.Array) -> Bound:
-    values, lengths = _padded([(text or "").encode("utf-16-le") for text in array.to_pylist()], 2)
+    values, lengths = _pad([(text or "").encode("utf-16-le") for text in array.to_pylist()], 2)
     size = max(1, values.dtype.itemsize // 2 - 1)
     return Bound(C_WCHAR, columns.WVARCHAR if size < _LONG else columns.WLONGVARCHAR, size, 0, values, lengths)
 
 
 def _binaries(array: pa.Array) -> Bound:
-    values, lengths = _padded([value or b"" for value in array.to_pylist()], 1)
+    values, lengths = _pad([value or b"" for value in array.to_pylist()], 1)
     size = values.dtype.itemsize - 1
     kind = columns.VARBINARY if size < _LONG else columns.LONGVARBINARY
     return Bound(C_BINARY, kind, max(1, size), 0, values, lengths)
 
 
-def _padded(data: list[bytes], unit: int) -> tuple[Any, Any]:
+def _pad(data: list[bytes], unit: int) -> tuple[Any, Any]:
     """Give values in buffers of one size, with a zero at each end, and their lengths."""
     width = max(map(len, data), default=0) + unit
     return np.frombuffer(b"".join(each.ljust(width, b"\0") for each in data), f"V{width}"), [*map(len, data)]

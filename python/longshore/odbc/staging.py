@@ -27,12 +27,12 @@ def as_sqlite(table: pa.Table) -> pa.Table:
             message = f"SQLite has no type for {kind}: cast it, or give its text"
             raise errors.NotSupportedError(message, column=field.name)
         else:
-            column = _classed(column, field.name, kind)
+            column = _conform(column, field.name, kind)
         table = table.set_column(at, field.name, column)
     return table
 
 
-def _classed(column: pa.ChunkedArray, name: str, kind: pa.DataType) -> pa.ChunkedArray:
+def _conform(column: pa.ChunkedArray, name: str, kind: pa.DataType) -> pa.ChunkedArray:
     if pa.types.is_boolean(kind) or pa.types.is_integer(kind):
         if kind == pa.uint64():
             row = pc.index(pc.greater(column, pa.scalar(2**63 - 1, kind)), value=True).as_py()

@@ -61,10 +61,10 @@ def application() -> typer.Typer:
     )
     app.callback()(_root)
     for name, command in _COMMANDS.items():
-        app.command(name)(_guarded(command))
+        app.command(name)(_guard(command))
     for name, about, verb, command in _GROUPS:
         group = typer.Typer(name=name, help=about)
-        group.command(verb)(_guarded(command))
+        group.command(verb)(_guard(command))
         app.add_typer(group)
     return app
 
@@ -77,12 +77,12 @@ def run(arguments: Sequence[str]) -> int:
         error: BaseException = ended.error
     except BaseException as wrong:  # noqa: BLE001  Python would show its values, which may be secrets
         error = wrong
-    text = error_text(_translated(error), as_json="--json" in arguments, hide=SecretFilter(arguments, os.environ).hide)
+    text = error_text(_translate(error), as_json="--json" in arguments, hide=SecretFilter(arguments, os.environ).hide)
     if text:
         write_error(text)
     if isinstance(error, ClosedPipeError):
         discard_output()
-    return exit_code(_translated(error))
+    return exit_code(_translate(error))
 
 
 class _EndedError(Exception):
@@ -93,7 +93,7 @@ class _EndedError(Exception):
         self.error = error
 
 
-def _guarded(command: Callable[..., None]) -> Callable[..., None]:
+def _guard(command: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(command)
     def work(**arguments: Any) -> None:
         try:
@@ -115,7 +115,7 @@ def _run(arguments: list[str]) -> int:
     return code if isinstance(code, int) else ExitCode.DONE
 
 
-def _translated(error: BaseException) -> BaseException:
+def _translate(error: BaseException) -> BaseException:
     """Make an ``InterfaceError`` of typer's error about wrong arguments."""
     if not isinstance(error, _MISUSE):
         return error

@@ -31,7 +31,7 @@ from longshore.shell.output import (
     write_output,
 )
 from longshore.target import is_address
-from longshore.texts import quoted
+from longshore.texts import quoted_name
 
 if TYPE_CHECKING:
     from longshore.stream import Stream
@@ -316,7 +316,7 @@ def schema(
     if (table is None) == (query is None):
         raise InterfaceError("give a table, or a query with --query")
     needs_arrow()
-    text = query_text(query) if query is not None else f"SELECT * FROM {_quoted(table, target)}"  # noqa: S608  quoted
+    text = query_text(query) if query is not None else f"SELECT * FROM {_quoted_name(table, target)}"  # noqa: S608  quoted
     columns = [_column_fields(field) for field in longshore.schema(text, target, timeout=timeout)]
     if as_json:
         write_output(json.dumps({"table": table, "columns": columns}, ensure_ascii=False))
@@ -324,10 +324,10 @@ def schema(
     _show_columns(columns)
 
 
-def _quoted(table: str | None, target: str) -> str:
+def _quoted_name(table: str | None, target: str) -> str:
     """Put a table's name into a statement, with its case as it is."""
     mark = "`" if scheme_of(target) in _BACKTICKS else '"'
-    return ".".join(quoted(part, mark) for part in table_name(table) if part is not None)
+    return ".".join(quoted_name(part, mark) for part in table_name(table) if part is not None)
 
 
 def _column_fields(field: Any) -> dict[str, Any]:

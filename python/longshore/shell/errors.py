@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from longshore import errors
-from longshore.errors import LOGIN, SETTING, STARS, masked
+from longshore.errors import LOGIN, SETTING, STARS, mask
 from longshore.shell import signals
 
 
@@ -138,7 +138,7 @@ class SecretFilter:
         """Return the text without the secrets."""
         for secret in self._secrets:
             text = text.replace(secret, STARS)
-        return masked(text)
+        return mask(text)
 
 
 def _secrets(text: str) -> Iterator[str]:

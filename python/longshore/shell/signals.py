@@ -33,7 +33,7 @@ def listen() -> None:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _interrupt)
     signal.signal(signal.SIGALRM, _repeat)
-    sys.unraisablehook = _dropped
+    sys.unraisablehook = _drop
 
 
 def stop_repeating() -> None:
@@ -67,6 +67,6 @@ def _raise() -> None:
         raise KeyboardInterrupt
 
 
-def _dropped(dropped: "UnraisableHookArgs") -> None:
+def _drop(dropped: "UnraisableHookArgs") -> None:
     if not issubclass(dropped.exc_type, KeyboardInterrupt):
         sys.__unraisablehook__(dropped)

@@ -116,7 +116,7 @@ def _is_installed(package: str) -> bool:
 
 def is_adopted(value: object) -> bool:
     """Whether ``value`` is a connection that a caller may have opened with another library."""
-    return _known(value) is not None
+    return _entry_of(value) is not None
 
 
 def address(value: object) -> Any:
@@ -131,7 +131,7 @@ def address(value: object) -> Any:
     return found
 
 
-def resolved(value: object) -> Resolved:
+def resolve(value: object) -> Resolved:
     """Give what a caller's connection is read and written through; anything else is itself."""
     module: Any = _adopter(value)
     if not hasattr(module, "address"):
@@ -156,7 +156,7 @@ def lasting(value: object) -> Any:
 
 def scheme(value: object) -> str:
     """Give the scheme whose SQL a caller's connection speaks."""
-    scheme = (_known(value) or ("", ""))[1]
+    scheme = (_entry_of(value) or ("", ""))[1]
     if scheme:
         return scheme
     name: str = _adopter(value).scheme(value)
@@ -178,11 +178,11 @@ def driver_connection(value: object) -> object:
 
 def _adopter(value: object) -> Any:
     """Give the module that takes a caller's connection; None for anything else."""
-    known = _known(value)
+    known = _entry_of(value)
     return None if known is None else _module(known[0])
 
 
-def _known(value: object) -> tuple[str, str] | None:
+def _entry_of(value: object) -> tuple[str, str] | None:
     for kind in type(value).__mro__:
         # Whoever has one has imported its module.
         if kind.__module__ in sys.modules and (kind.__module__, kind.__name__) in _CONNECTIONS:

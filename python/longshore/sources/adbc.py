@@ -9,10 +9,10 @@ from typing import Any, Literal
 from adbc_driver_manager import dbapi
 
 from longshore import errors
-from longshore.sources.arrow import bound_rows, ingested, streamed
+from longshore.sources.arrow import bound_rows, ingest, stream
 from longshore.sources.dialects import DUCKDB, POSTGRESQL, SQLITE
 from longshore.sources.many import Insert, Kinds, Row
-from longshore.sources.session import DriverSession, Result, changes, hidden, settings
+from longshore.sources.session import DriverSession, Result, changes, hide_secrets, settings
 
 _LOSSLESS = "SELECT current_setting('arrow_lossless_conversion')"
 _FORM = "write adbc:driver=adbc_driver_sqlite;uri=file.db; a value with a semicolon stands in braces"
@@ -84,16 +84,16 @@ class Session(DriverSession):
             self._run("SET GLOBAL arrow_lossless_conversion = false", None)
             self._close_cursor()
 
-    def translated(self, error: Any) -> errors.Error:
+    def translate(self, error: Any) -> errors.Error:
         """Give Longshore's exception for the driver's, whose status may say less than its text."""
-        text = hidden(str(error), self.settings).partition(": ")[2]
-        return (self.dialect and self.dialect.error(text)) or super().translated(error)
+        text = hide_secrets(str(error), self.settings).partition(": ")[2]
+        return (self.dialect and self.dialect.error(text)) or super().translate(error)
 
     def _begin(self) -> None:
         self.connection.adbc_connection.set_autocommit(False)
 
     def _end(self, how: Literal["commit", "rollback"]) -> None:
-        self.opened()
+        self.open_cursor()
         # The DB-API's own methods do nothing on a connection that began with autocommit.
         getattr(self.connection.adbc_connection, how)()
         self.connection.adbc_connection.set_autocommit(True)
@@ -102,7 +102,7 @@ class Session(DriverSession):
         return self._run_all(statement, [params])
 
     def _run_all(self, statement: str, sets: Sequence[Any]) -> Any:
-        cursor = self.opened()
+        cursor = self.open_cursor()
         if self.dialect is not None and self.dialect.statement_options:
             cursor.adbc_statement.set_options(**dict(self.dialect.statement_options))
         # PostgreSQL's driver counts rows here alone.
@@ -113,7 +113,7 @@ class Session(DriverSession):
             if self.transaction == "none" and self.dialect is POSTGRESQL:
                 # The driver leaves a transaction open, in which it has set the time zone of a timestamp.
                 with contextlib.suppress(dbapi.Error):
-                    self.opened().execute("ROLLBACK")
+                    self.open_cursor().execute("ROLLBACK")
             raise
         return cursor
 
@@ -132,17 +132,17 @@ class Session(DriverSession):
             return None
         # The errors of fetch_record_batch's have no status.
         reader = cursor._results.reader  # noqa: SLF001
-        return streamed(self, reader.schema, reader), [], []
+        return stream(self, reader.schema, reader), [], []
 
     def _schema(self, statement: str, _params: Any) -> Result:
-        return self.opened().adbc_execute_schema(statement).empty_table(), [], []
+        return self.open_cursor().adbc_execute_schema(statement).empty_table(), [], []
 
     def _parameters(self, statement: str) -> Any:
-        return self.opened().adbc_prepare(statement)
+        return self.open_cursor().adbc_prepare(statement)
 
     def _stage(self, name: str, frame: object) -> None:
-        rows = ingested(frame, self.dialect)
-        self.opened().adbc_ingest(name, rows, mode="replace", temporary=True)
+        rows = ingest(frame, self.dialect)
+        self.open_cursor().adbc_ingest(name, rows, mode="replace", temporary=True)
 
     def _another(self) -> Any:
         if self.dialect is None or self.dialect.reset is None:

@@ -13,7 +13,7 @@ from longshore.sources.dialects import Dialect
 from longshore.sources.session import DriverSession
 
 
-def streamed(session: DriverSession, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> pa.RecordBatchReader:
+def stream(session: DriverSession, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> pa.RecordBatchReader:
     """Give batches as a stream; Arrow's interface hands on a text of an error alone, so the session keeps the error."""
 
     def rows() -> Iterator[pa.RecordBatch]:
@@ -65,7 +65,7 @@ _CUT = {
 }
 
 
-def ingested(frame: object, dialect: Dialect | None) -> pa.Table:
+def ingest(frame: object, dialect: Dialect | None) -> pa.Table:
     """Give the rows of an object that hands an Arrow stream over, for this database's driver."""
     table, vendor = pa.table(frame), dialect.name if dialect else ""
     for at, field in enumerate(table.schema):
@@ -177,7 +177,7 @@ def plain_type(kind: Any) -> Any:
 
 def plain(values: Any) -> Any:
     """Give the values of an Array or a ChunkedArray without an encoding or an extension around them."""
-    values = decoded(values)
+    values = decode(values)
     if not isinstance(values.type, pa.BaseExtensionType):
         return values
     if isinstance(values, pa.Array):
@@ -185,8 +185,8 @@ def plain(values: Any) -> Any:
     return plain(pa.chunked_array([chunk.storage for chunk in values.chunks], values.type.storage_type))
 
 
-def decoded(values: Any) -> Any:
+def decode(values: Any) -> Any:
     """Give values without an encoding around them."""
     if pa.types.is_run_end_encoded(values.type):
-        return decoded(pc.run_end_decode(values))
-    return decoded(values.cast(values.type.value_type)) if pa.types.is_dictionary(values.type) else values
+        return decode(pc.run_end_decode(values))
+    return decode(values.cast(values.type.value_type)) if pa.types.is_dictionary(values.type) else values

@@ -20,8 +20,8 @@ from google.oauth2 import service_account
 from requests.exceptions import RequestException
 
 from longshore import _core, errors
-from longshore.sources.arrow import streamed
-from longshore.sources.bigquery_types import schema_of, typed
+from longshore.sources.arrow import stream
+from longshore.sources.bigquery_types import conform, schema_of
 from longshore.sources.files import flag
 from longshore.sources.loading import Load
 from longshore.sources.many import Insert, Kinds, Row
@@ -133,9 +133,9 @@ class Session(DriverSession):
         try:
             yield
         except (exceptions.GoogleAPIError, GoogleAuthError, RequestException) as error:
-            raise self.translated(error) from None
+            raise self.translate(error) from None
 
-    def translated(self, error: Exception) -> errors.Error:
+    def translate(self, error: Exception) -> errors.Error:
         """Give Longshore's exception for a client's, by its status."""
         if isinstance(error, errors.Error):
             return error
@@ -153,8 +153,8 @@ class Session(DriverSession):
             return kind(f"{code} {text}", hint=_READ if is_session else None)
         return errors.OperationalError(f"{code} {text}" if code else text)
 
-    def _prepared(self, query: str, params: Any) -> tuple[Any, Any]:
-        statement, _ = super()._prepared(query, None)
+    def _prepare(self, query: str, params: Any) -> tuple[Any, Any]:
+        statement, _ = super()._prepare(query, None)
         return statement, parameters(params)
 
     def begin_job(self, statement: str, params: Any = None, **more: Any) -> Any:
@@ -164,7 +164,7 @@ class Session(DriverSession):
             config.query_parameters = params
         return self.connection.query(statement, job_config=config)
 
-    def finished(self, job: Any) -> Any:
+    def wait_for(self, job: Any) -> Any:
         """Wait for a job, which ``cancel`` ends, and give its result."""
         self.job = job
         try:
@@ -178,7 +178,7 @@ class Session(DriverSession):
         """Run a statement to its end, and give what iterates over its rows."""
         self.is_stopped.clear()
         job = self.begin_job(statement, params)
-        rows = self.finished(job)
+        rows = self.wait_for(job)
         # A statement without rows has no columns; one that changes some tells how many.
         self.count = None if rows.schema else job.num_dml_affected_rows
         self.has_changed |= not rows.schema
@@ -212,7 +212,7 @@ class Session(DriverSession):
         if not rows.schema:
             return None
         schema = schema_of(rows.schema)
-        return streamed(self, schema, self._batches(rows, schema)), [], []
+        return stream(self, schema, self._batches(rows, schema)), [], []
 
     def _batches(self, rows: Any, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         before = 0
@@ -220,12 +220,12 @@ class Session(DriverSession):
             for batch in batches:
                 if self.is_stopped.is_set():
                     raise errors.OperationalError("the read was cancelled")
-                yield typed(batch, schema, before)
+                yield conform(batch, schema, before)
                 before += batch.num_rows
         if rows.total_rows is not None and before != rows.total_rows:
             raise errors.OperationalError(f"{before} rows came of a result of {rows.total_rows}")
 
-    def _changed(self) -> int | None:
+    def _changed_rows(self) -> int | None:
         return self.count
 
     def _schema(self, statement: Any, params: Any) -> Result | None:
@@ -264,11 +264,11 @@ class Session(DriverSession):
         project, _, dataset = self.defaults.get("default_dataset", "").rpartition(".")
         return catalogue(project or self.connection.project, dataset, self.settings.get("location", "us"))
 
-    def quoted(self, *names: str) -> str:
+    def quoted_name(self, *names: str) -> str:
         """Give a table's name for a statement."""
-        from longshore.sources.bigquery_loading import quoted
+        from longshore.sources.bigquery_loading import quoted_name
 
-        return quoted(*names)
+        return quoted_name(*names)
 
     def load(self, **load: Any) -> Any:
         """Begin to write."""
@@ -300,15 +300,15 @@ def _parameter(name: str | None, value: Any) -> Any:
             message = "an array of BigQuery's has one type, and no NULL"
             raise errors.NotSupportedError(message, hint="give values of one type, or cast them in the query")
         kind = kinds.pop()
-        return bigquery.ArrayQueryParameter(name, kind, [_bound(each, kind) for each in value])
+        return bigquery.ArrayQueryParameter(name, kind, [_bind(each, kind) for each in value])
     return _scalar(name, value, "STRING" if value is None else _kind(value))
 
 
 def _scalar(name: str | None, value: Any, kind: str) -> Any:
-    return bigquery.ScalarQueryParameter(name, kind, None if value is None else _bound(value, kind))
+    return bigquery.ScalarQueryParameter(name, kind, None if value is None else _bind(value, kind))
 
 
-def _bound(value: Any, kind: str) -> Any:
+def _bind(value: Any, kind: str) -> Any:
     """Give a value, or its text where the client's own has no zeros before a year of fewer than four digits."""
     return value.isoformat(timespec="microseconds") if kind == "DATETIME" else value
 

@@ -3,8 +3,8 @@
 Each is a job, which bills 10 MiB at least. Rows are counted: the tables' statistics are only of whole locations.
 """
 
-from longshore.sources.bigquery_loading import quoted
-from longshore.sources.dialects import escaped
+from longshore.sources.bigquery_loading import quoted_name
+from longshore.sources.dialects import escape
 
 _PLACE = "{0}.table_catalog AS catalog_name, {0}.table_schema AS db_schema_name, {0}.table_name AS table_name"
 _TABLES = """SELECT {place}, CASE WHEN t.table_type LIKE '%VIEW' THEN 'view' ELSE 'table' END AS table_type
@@ -34,9 +34,9 @@ _NONE = "SELECT '' AS nothing LIMIT 0"
 
 def catalogue(project: str, dataset: str, location: str) -> dict[str, str]:
     """Give the queries, of a dataset where there is one."""
-    views = f"{quoted(project, dataset or f'region-{location.lower()}')}.INFORMATION_SCHEMA"
-    schema = escaped(dataset) if dataset else "CAST(NULL AS STRING)"
-    own = f"{escaped(project)} AS catalog_name, {schema} AS db_schema_name"
+    views = f"{quoted_name(project, dataset or f'region-{location.lower()}')}.INFORMATION_SCHEMA"
+    schema = escape(dataset) if dataset else "CAST(NULL AS STRING)"
+    own = f"{escape(project)} AS catalog_name, {schema} AS db_schema_name"
     all_datasets = f"SELECT catalog_name, schema_name AS db_schema_name FROM {views}.SCHEMATA ORDER BY 2"  # noqa: S608
     return {
         "current": f"SELECT {own}, 'BigQuery' AS vendor_name, 'v2' AS vendor_version",

@@ -22,9 +22,9 @@ from google.cloud import bigquery
 
 from longshore.errors import DataError, Error, NotSupportedError, OperationalError, ProgrammingError
 from longshore.sources.bigquery_types import native_of
-from longshore.sources.bigquery_values import Column, new_type, parsed
-from longshore.sources.dialects import BACKTICK, escaped
-from longshore.sources.loading import EXISTS, MISSING, Load, matched
+from longshore.sources.bigquery_values import Column, new_type, parse_field
+from longshore.sources.dialects import BACKTICK, escape
+from longshore.sources.loading import EXISTS, MISSING, Load, match_columns
 
 if TYPE_CHECKING:
     from longshore.sources.bigquery import Session
@@ -38,9 +38,9 @@ _GROUP, _BATCH = 16 << 20, 1 << 10
 _STAGED_FOR = dt.timedelta(days=1)
 
 
-def quoted(*names: str) -> str:
+def quoted_name(*names: str) -> str:
     """Give a name, which may have several parts, in quotes."""
-    return ".".join(escaped(name, BACKTICK) for name in names)
+    return ".".join(escape(name, BACKTICK) for name in names)
 
 
 class TableLoader:
@@ -52,7 +52,7 @@ class TableLoader:
             raise NotSupportedError("a write of BigQuery's cannot be part of a transaction", hint=_ALONE)
         self._session, self._mode, self._key = session, load.if_exists, list(load.key)
         self._path = _path(session, load.schema, load.table)
-        self._name, self._target = f"{self._path[1]}.{load.table}", quoted(*self._path)
+        self._name, self._target = f"{self._path[1]}.{load.table}", quoted_name(*self._path)
         self._before = self._existing_table()
         data, makes = pa.table(load.columns).schema, self._mode in {"fail", "replace"}
         self._columns = self._new(data, {*load.required}, load.types) if makes else self._existing_columns(data)
@@ -90,14 +90,14 @@ class TableLoader:
         for field in data:
             native = types.get(field.name) or new_type(field)
             mode = "REQUIRED" if field.name in required or field.name in self._key else "NULLABLE"
-            columns.append(Column(field.name, native, parsed(field.name, native, mode)))
+            columns.append(Column(field.name, native, parse_field(field.name, native, mode)))
         if len({name.lower() for name in data.names}) < len(data):
             raise ProgrammingError("the data has two columns that the table does not tell apart")
         return columns
 
     def _existing_columns(self, data: pa.Schema) -> list[Column]:
         fields = {each.name.lower(): each for each in self._before.schema}
-        found = matched(self._name, data.names, fields, str.lower, (each.name for each in fields.values()))
+        found = match_columns(self._name, data.names, fields, str.lower, (each.name for each in fields.values()))
         given = {field.name for field in found}
         if needed := [
             each.name for each in fields.values()
@@ -116,7 +116,7 @@ class TableLoader:
                 row = pc.index(pc.is_null(values), value=True).as_py()
                 message = "NULL in a column that must have a value"
                 raise DataError(message, column=column.name, row=before + row, native_type=column.native.lower())
-            arrays.append(column.fitted(values, before))
+            arrays.append(column.fit(values, before))
         if self._places:
             arrays.append(pa.array(range(before, before + len(table)), pa.int64()))
         self._group.append(pa.RecordBatch.from_arrays(arrays, schema=self._schema))
@@ -171,7 +171,7 @@ class TableLoader:
         self._file.seek(0)
         upload = _Upload(self._file, self._session.is_stopped)
         job = client.load_table_from_file(upload, table, size=size, location=self._location, job_config=config)
-        self._session.finished(job)
+        self._session.wait_for(job)
         if job.output_rows != self._count:
             raise OperationalError(f"of {self._count} rows the table took {job.output_rows}")
 
@@ -189,7 +189,7 @@ class TableLoader:
         """Fill a table of the write's own."""
         path = (*self._path[:2], self._rows)
         places = [bigquery.SchemaField(each.name, "INT64") for each in self._places]
-        table = bigquery.Table(_reference(path), schema=[each.staged for each in self._columns] + places)
+        table = bigquery.Table(_reference(path), schema=[each.staged_field for each in self._columns] + places)
         table.expires = dt.datetime.now(dt.UTC) + _STAGED_FOR
         self._is_staged = True
         self._session.connection.create_table(table)
@@ -200,7 +200,7 @@ class TableLoader:
             return
         self._check_stopped()
         job = self._session.begin_job(statement)
-        self._session.finished(job)
+        self._session.wait_for(job)
         changed = job.num_dml_affected_rows
         if self._mode == "append" and changed != self._count:
             raise OperationalError(f"of {self._count} rows the table took {changed}")
@@ -211,11 +211,11 @@ class TableLoader:
 
     def _definitions(self) -> str:
         lines = [
-            f"{quoted(each.field.name)} {each.native}{' NOT NULL' if each.field.name in self._needed else ''}"
+            f"{quoted_name(each.field.name)} {each.native}{' NOT NULL' if each.field.name in self._needed else ''}"
             for each in self._columns
         ]
         # BigQuery takes a key's word for it.
-        key = f", PRIMARY KEY ({', '.join(map(quoted, self._key))}) NOT ENFORCED" if self._key else ""
+        key = f", PRIMARY KEY ({', '.join(map(quoted_name, self._key))}) NOT ENFORCED" if self._key else ""
         return f"{', '.join(lines)}{key}"
 
     def _without_rows(self) -> str:
@@ -226,10 +226,10 @@ class TableLoader:
 
     def _statement(self) -> str:
         """Give what makes the staged rows the table's."""
-        names = ", ".join(quoted(each.field.name) for each in self._columns)
-        places = [(each, quoted(each.field.name)) for each in self._columns]
+        names = ", ".join(quoted_name(each.field.name) for each in self._columns)
+        places = [(each, quoted_name(each.field.name)) for each in self._columns]
         values = ", ".join(f"{each.sql(name)} AS {name}" for each, name in places)
-        source = quoted(*self._path[:2], self._rows)
+        source = quoted_name(*self._path[:2], self._rows)
         rows = f"SELECT {values} FROM {source}"  # noqa: S608  names in quotes
         if self._mode in {"fail", "replace"}:
             return f"{self._without_rows()} AS {rows}"
@@ -245,9 +245,9 @@ class TableLoader:
 
     def _merge(self, values: str, names: str, source: str) -> str:
         wanted = {name.lower() for name in self._key}
-        all_names = [quoted(each.field.name) for each in self._columns]
+        all_names = [quoted_name(each.field.name) for each in self._columns]
         keys = [name for name in all_names if name[1:-1].lower() in wanted]
-        place, rank = quoted(f"{self._rows}_n"), quoted(f"{self._rows}_r")
+        place, rank = quoted_name(f"{self._rows}_n"), quoted_name(f"{self._rows}_r")
         ranked = (
             f"SELECT *, row_number() OVER (PARTITION BY {', '.join(keys)} ORDER BY {place} DESC) AS {rank} "  # noqa: S608
             f"FROM (SELECT {values}, {place} FROM {source})"

@@ -78,7 +78,7 @@ def native_of(field: Any) -> str:
     return f"ARRAY<{name}>" if (field.mode or "").upper() == "REPEATED" else name
 
 
-def typed(batch: pa.RecordBatch, schema: pa.Schema, before: int) -> pa.RecordBatch:
+def conform(batch: pa.RecordBatch, schema: pa.Schema, before: int) -> pa.RecordBatch:
     """Give a batch under the schema; raises ``DataError`` where a value does not fit it."""
     if len(batch.columns) != len(schema):
         raise DataError(f"a batch of {len(batch.columns)} columns in a result of {len(schema)}")

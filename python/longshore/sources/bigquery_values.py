@@ -15,7 +15,7 @@ from google.cloud import bigquery
 
 from longshore.errors import DataError, NotSupportedError, ProgrammingError
 from longshore.sources import arrow
-from longshore.sources.arrow import UnrepresentableError, decoded, first_failure, plain, plain_type, refuse
+from longshore.sources.arrow import UnrepresentableError, decode, first_failure, plain, plain_type, refuse
 from longshore.sources.bigquery_types import TYPES, name_of
 from longshore.sources.loading import misfit
 
@@ -87,9 +87,9 @@ class Column:
         return self.sql("c") == "c"
 
     @property
-    def staged(self) -> bigquery.SchemaField:
+    def staged_field(self) -> bigquery.SchemaField:
         """The field that a file is loaded by."""
-        return _staged(self.field, self.field.name)
+        return _staged_field(self.field, self.field.name)
 
     @property
     def arrow(self) -> pa.Field:
@@ -104,12 +104,12 @@ class Column:
         """Raise for a type of the data's of which the column holds no value."""
         _check(kind, self.field, self.name)
 
-    def fitted(self, values: Any, before: int) -> pa.Array:
+    def fit(self, values: Any, before: int) -> pa.Array:
         """Give the values as they are loaded; raises ``DataError`` for one that the column does not hold exactly."""
         array = values.combine_chunks()
         array = pa.concat_arrays(array.chunks) if isinstance(array, pa.ChunkedArray) else array
         try:
-            return _fitted(array, self.field)
+            return _fit(array, self.field)
         except UnrepresentableError as unfit:
             row = unfit.row
             plain = _plain(array.slice(row, 1))
@@ -153,30 +153,30 @@ def _new_decimal(whole: int, scale: int) -> str | None:
     return next((name for name, (most, places) in kinds if whole <= most - places and scale <= places), None)
 
 
-def parsed(name: str, native: str, mode: str = "NULLABLE") -> bigquery.SchemaField:
+def parse_field(name: str, native: str, mode: str = "NULLABLE") -> bigquery.SchemaField:
     """Give the field of a type that is written as SQL has it."""
     tokens = [found.group(1) or found.group(2) or found.group(3) for found in _TOKEN.finditer(native)]
     field = None
     if "".join(found.group(0) for found in _TOKEN.finditer(native)) == native.rstrip():
-        field = _parsed(name, tokens, mode)
+        field = _parse(name, tokens, mode)
     if field is None or tokens:
         message = f"{native!r} is not a type of BigQuery's"
         raise ProgrammingError(message, column=name, hint="write it as CREATE TABLE has it: NUMERIC(10, 2)")
     return field
 
 
-def _parsed(name: str, tokens: list[str], mode: str, *, skipped: int = 0) -> bigquery.SchemaField | None:
+def _parse(name: str, tokens: list[str], mode: str, *, skipped: int = 0) -> bigquery.SchemaField | None:
     """Take a type from the front of the tokens, after some that are skipped; None where there is none."""
     del tokens[:skipped]
     kind = tokens.pop(0).upper() if tokens else ""
     if kind == "ARRAY" and tokens[:1] == ["<"]:
         del tokens[0]
-        inner = _parsed(name, tokens, "REPEATED")
+        inner = _parse(name, tokens, "REPEATED")
         return inner if tokens and tokens.pop(0) == ">" else None
     if kind == "STRUCT" and tokens[:1] == ["<"]:
         fields = []
         while tokens[:1] in (["<"], [","]) and len(tokens) > 1:
-            fields.append(_parsed(tokens[1], tokens, "NULLABLE", skipped=2))
+            fields.append(_parse(tokens[1], tokens, "NULLABLE", skipped=2))
         inner_fields = [each for each in fields if each is not None]
         is_whole = tokens[:1] == [">"] and len(inner_fields) == len(fields)
         del tokens[:1]
@@ -207,9 +207,9 @@ def _element(field: Any) -> Any:
     return bigquery.SchemaField.from_api_repr({**field.to_api_repr(), "mode": "NULLABLE"})
 
 
-def _staged(field: Any, name: str) -> bigquery.SchemaField:
+def _staged_field(field: Any, name: str) -> bigquery.SchemaField:
     kind, mode = name_of(field), "REPEATED" if _is_list(field) else "NULLABLE"
-    inner = [_staged(each, each.name) for each in field.fields]
+    inner = [_staged_field(each, each.name) for each in field.fields]
     kind = "RECORD" if kind == "STRUCT" else "STRING" if kind in _AS_TEXT else kind
     return bigquery.SchemaField(name, kind, mode=mode, fields=inner)
 
@@ -260,7 +260,7 @@ def _check(kind: Any, field: Any, name: str) -> None:
 
 def _plain(values: Any) -> pa.Array:
     """Give values without an encoding of Arrow's around them."""
-    values = decoded(values)
+    values = decode(values)
     if getattr(values.type, "extension_name", "") == "arrow.uuid":
         cells = values.storage.to_pylist()
         return pa.array([None if each is None else str(UUID(bytes=each)) for each in cells], pa.string())
@@ -270,7 +270,7 @@ def _plain(values: Any) -> pa.Array:
     return values.cast(pa.float32()) if pa.types.is_float16(values.type) else values
 
 
-def _fitted(values: Any, field: Any) -> pa.Array:
+def _fit(values: Any, field: Any) -> pa.Array:
     values = _plain(values)
     if pa.types.is_null(values.type):
         if _is_list(field) and len(values):
@@ -294,7 +294,7 @@ def _list(values: Any, field: Any) -> pa.Array:
     inner, parents = values.flatten(), pc.list_parent_indices(values)
     try:
         refuse(inner.is_null(), "an ARRAY of BigQuery's has no NULL")
-        fitted = _fitted(inner, _element(field))
+        fitted = _fit(inner, _element(field))
     except UnrepresentableError as unfit:
         raise UnrepresentableError(parents[unfit.row].as_py(), str(unfit)) from None
     offsets = pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(counts)])
@@ -306,7 +306,7 @@ def _struct(values: Any, field: Any) -> pa.Array:
     places = pc.indices_nonzero(values.is_valid())
     inner = dict(zip((each.name.lower() for each in values.type), values.take(places).flatten(), strict=True))
     try:
-        parts = [_fitted(inner[each.name.lower()], each) for each in field.fields]
+        parts = [_fit(inner[each.name.lower()], each) for each in field.fields]
     except UnrepresentableError as unfit:
         raise UnrepresentableError(places[unfit.row].as_py(), str(unfit)) from None
     fitted = pa.StructArray.from_arrays(parts, fields=[*_arrow(field)])

@@ -6,13 +6,13 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from longshore import _core, errors
-from longshore.sources.arrow import ingested, streamed
+from longshore.sources.arrow import ingest, stream
 from longshore.sources.clickhouse_http import Address, Answer, Connection, ServerError
 from longshore.sources.clickhouse_loading import UPSERT, ClickHouseLoader
-from longshore.sources.clickhouse_values import bound, column_type, declared, readable, staged, typed
-from longshore.sources.dialects import BACKTICK, CLICKHOUSE, escaped
+from longshore.sources.clickhouse_values import bind, column_type, declaration, readable, stage, typed_schema
+from longshore.sources.dialects import BACKTICK, CLICKHOUSE, escape
 from longshore.sources.loading import TableLoader
-from longshore.sources.session import DriverSession, Result, hidden
+from longshore.sources.session import DriverSession, Result, hide_secrets
 from longshore.texts import first_word
 
 _QUERIES = frozenset({"SELECT", "WITH", "FROM"})
@@ -57,20 +57,20 @@ class Session(DriverSession):
         """Connect."""
         self.settings = {"password": address.password, **address.settings}
         with self.translating():
-            super().__init__(Connection.opened(address))
+            super().__init__(Connection.open(address))
 
-    def translated(self, error: Any) -> errors.Error:
+    def translate(self, error: Any) -> errors.Error:
         """Give Longshore's exception for the server's number."""
         kind, hint = _CLASSES.get(error.code, errors.OperationalError), _HINTS.get(error.code)
-        text = hidden(str(error), self.settings)
+        text = hide_secrets(str(error), self.settings)
         return kind(text, hint=hint)
 
-    def _prepared(self, query: str, params: Any) -> tuple[Any, Any]:
+    def _prepare(self, query: str, params: Any) -> tuple[Any, Any]:
         if not (word := first_word(query)):
             raise errors.ProgrammingError("the query holds no statement")
         if not self.is_loading and word not in _READING:
             self._check_transaction()
-        return bound(query, params)
+        return bind(query, params)
 
     def _statements(self, script: str) -> list[str]:
         return _core.sql_statements(script, "clickhouse")
@@ -103,9 +103,9 @@ class Session(DriverSession):
         return [readable(name, kind) for name, kind, *_ in self.connection.run(text, params).fetchall()]
 
     def _result_of(self, rows: pa.RecordBatchReader, native: Sequence[str]) -> Result:
-        schema, labels = typed(rows.schema, native)
+        schema, labels = typed_schema(rows.schema, native)
         batches = (pa.RecordBatch.from_arrays(batch.columns, schema=schema) for batch in rows)
-        return streamed(self, schema, batches), [], labels
+        return stream(self, schema, batches), [], labels
 
     def _schema(self, statement: str, params: Any) -> Result | None:
         if first_word(statement) not in _QUERIES:
@@ -132,8 +132,8 @@ class Session(DriverSession):
         self.connection.close_answer()
 
     def _stage(self, name: str, frame: object) -> None:
-        rows = staged(ingested(frame, CLICKHOUSE)).combine_chunks()
-        lines = ", ".join(f"{escaped(field.name, BACKTICK)} {declared(column_type(field))}" for field in rows.schema)
+        rows = stage(ingest(frame, CLICKHOUSE)).combine_chunks()
+        lines = ", ".join(f"{escape(field.name, BACKTICK)} {declaration(column_type(field))}" for field in rows.schema)
         self.connection.run(f"CREATE OR REPLACE TEMPORARY TABLE {name} ({lines}) ENGINE = Memory")
         if rows.num_rows:
             sink = pa.BufferOutputStream()

@@ -79,7 +79,7 @@ class Address:
             settings=told,
         )
 
-    def connected(self, timeout: float | None = None) -> http.client.HTTPConnection:
+    def connect(self, timeout: float | None = None) -> http.client.HTTPConnection:
         """Open a connection, whose reads wait without an end unless a time is given."""
         return tcp(*self.place, timeout)
 
@@ -151,7 +151,7 @@ class Connection:
         self.interruption = Interruption()
 
     @classmethod
-    def opened(cls, address: Address) -> "Connection":
+    def open(cls, address: Address) -> "Connection":
         """Open one, whose statements are told those of our settings that the server knows."""
         connection = cls(address)
         try:
@@ -183,7 +183,7 @@ class Connection:
         body = text.encode() if data is None else data
         if data is not None:
             url["query"] = text
-        running, response = self._answered(url, body)
+        running, response = self._ask(url, body)
         self._is_known = True
         form = response.headers.get("X-ClickHouse-Format", "")
         # Headers that are cut look like an answer whose end nothing tells.
@@ -196,7 +196,7 @@ class Connection:
         summary = json.loads(response.headers.get("X-ClickHouse-Summary") or "{}")
         return Answer(self._rows(running, response), int(summary.get("written_rows", 0)))
 
-    def _answered(self, url: Mapping[str, str], body: bytes) -> tuple[Running, http.client.HTTPResponse]:
+    def _ask(self, url: Mapping[str, str], body: bytes) -> tuple[Running, http.client.HTTPResponse]:
         deadline = time.monotonic() + _END_SECONDS
         while True:
             try:
@@ -226,7 +226,7 @@ class Connection:
         if not is_open(self._http):
             self._disconnect()
         if self._http is None:
-            self._http = self.address.connected()
+            self._http = self.address.connect()
         running = self._running = Running(self._http.sock)
         url = {**url, "query_id": running.query_id}
         headers = {"X-ClickHouse-User": self.address.user, "X-ClickHouse-Key": self.address.password}
@@ -284,7 +284,7 @@ class Connection:
 
     def cancel(self) -> None:
         """End the running query, from any thread."""
-        with self.interruption.permitted(_KILL_SECONDS):
+        with self.interruption.permit(_KILL_SECONDS):
             self._kill()
 
     def _kill(self) -> None:
@@ -292,7 +292,7 @@ class Connection:
             return
         running.cut()
         with contextlib.suppress(OSError, http.client.HTTPException):
-            connection = self.address.connected(_KILL_SECONDS)
+            connection = self.address.connect(_KILL_SECONDS)
             with contextlib.closing(connection):
                 headers = {"X-ClickHouse-User": self.address.user, "X-ClickHouse-Key": self.address.password}
                 text = f"KILL QUERY WHERE query_id = '{running.query_id}' SYNC"

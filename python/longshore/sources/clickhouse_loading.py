@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from longshore.errors import NotSupportedError
-from longshore.sources.clickhouse_values import NAIVE, NO_ZONE, ZONE, declared
+from longshore.sources.clickhouse_values import NAIVE, NO_ZONE, ZONE, declaration
 from longshore.sources.dialects import is_cut, literal
 from longshore.sources.loading import HiddenTableLoader
 
@@ -35,14 +35,14 @@ class ClickHouseLoader(HiddenTableLoader):
         if if_exists == "truncate":
             self._change(f"CREATE TABLE {self._hide()} AS {self._final}")
         elif if_exists == "append":
-            lines = ", ".join(f"{self._dialect.quoted(name)} {declared(kind)}" for name, kind in self._to)
+            lines = ", ".join(f"{self._dialect.quoted_name(name)} {declaration(kind)}" for name, kind in self._to)
             self._hidden = self._target = self._rows + "_new"
             self._session.execute(
                 f"CREATE TEMPORARY TABLE {self._target} ({lines}) ENGINE = MergeTree ORDER BY tuple()"
             )
 
     def _hide(self) -> str:
-        self._hidden = self._target = self._dialect.quoted(*self._path[:-1], self._rows + "_new")
+        self._hidden = self._target = self._dialect.quoted_name(*self._path[:-1], self._rows + "_new")
         return self._hidden
 
     def _make(self, types: Mapping[str, str], *, replaces: bool) -> None:
@@ -52,8 +52,8 @@ class ClickHouseLoader(HiddenTableLoader):
             is_needed = name in self._required or name in self._key
             own = kind.removeprefix("Nullable(").removesuffix(")") if is_needed and kind.startswith("Null") else kind
             self._check_zone(name, kind, types.get(name) or kind)
-            lines.append(f"{self._dialect.quoted(name)} {types.get(name) or declared(own)}")
-        order = f"({self._quoted(self._key)})" if self._key else "tuple()"
+            lines.append(f"{self._dialect.quoted_name(name)} {types.get(name) or declaration(own)}")
+        order = f"({self._quoted_names(self._key)})" if self._key else "tuple()"
         self._change(f"CREATE TABLE {self._target} ({', '.join(lines)}) ORDER BY {order}")
 
     def _check_zone(self, name: str, kind: str, native: str) -> None:
@@ -71,14 +71,14 @@ class ClickHouseLoader(HiddenTableLoader):
             self._session.connection.settings = settings
 
     def _cast(self, name: str, kind: str, native: str) -> str:
-        column = self._dialect.quoted(name)
+        column = self._dialect.quoted_name(name)
         # A float that becomes a decimal is cut, and its text is not.
         return f"CAST(toString({column}) AS {native})" if is_cut(kind, native) else super()._cast(name, kind, native)
 
     def commit(self) -> None:
         """Make the rows the table's."""
         if self._mode == "append":
-            names = self._quoted([name for name, _ in self._to])
+            names = self._quoted_names([name for name, _ in self._to])
             self._session.execute(f"INSERT INTO {self._final} ({names}) SELECT {names} FROM {self._target}")
         elif self._is_there:
             self._change(f"EXCHANGE TABLES {self._hidden} AND {self._final}")

@@ -12,7 +12,7 @@ import pyarrow as pa
 from longshore import _core
 from longshore.errors import NotSupportedError, ProgrammingError
 from longshore.sources.arrow import is_list
-from longshore.sources.dialects import BACKTICK, escaped
+from longshore.sources.dialects import BACKTICK, escape
 
 _ESCAPES = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r", "\0": "\\0", "\b": "\\b", "\f": "\\f"}
 #: A parameter of ClickHouse's own form.
@@ -48,7 +48,7 @@ def readable(name: str, kind: str) -> str:
     return kind
 
 
-def typed(schema: pa.Schema, native: Sequence[str]) -> tuple[pa.Schema, list[list[str]]]:
+def typed_schema(schema: pa.Schema, native: Sequence[str]) -> tuple[pa.Schema, list[list[str]]]:
     """Give a result's schema with its columns' own types, where they are known, and the labels of each ENUM."""
     kinds = zip(schema, native, strict=True) if native else ()
     fields = [field.with_metadata({**(field.metadata or {}), b"CLICKHOUSE:type": kind}) for field, kind in kinds]
@@ -56,7 +56,7 @@ def typed(schema: pa.Schema, native: Sequence[str]) -> tuple[pa.Schema, list[lis
     return pa.schema(fields or schema), labels
 
 
-def bound(query: str, params: Any) -> tuple[str, dict[str, str]]:
+def bind(query: str, params: Any) -> tuple[str, dict[str, str]]:
     """Give a query with parameters of ClickHouse's form, each of the type of its value, and their texts."""
     if params is None:
         return query, {}
@@ -91,13 +91,13 @@ def _whole(value: Any) -> tuple[str, str]:
         return "Nullable(Nothing)", "\\N"
     if isinstance(value, bytes):
         return "String", "".join(f"\\x{byte:02x}" for byte in value)
-    kind, text = _typed(value)
+    kind, text = _type_and_text(value)
     if isinstance(value, list):
         return kind, text
     return kind, "".join(_ESCAPES.get(letter, letter) for letter in text)
 
 
-def _typed(value: Any) -> tuple[str, str]:
+def _type_and_text(value: Any) -> tuple[str, str]:
     """Give a value's type and its text."""
     text_of = _TEXTS_OF.get(type(value))
     if text_of is None:
@@ -139,13 +139,13 @@ def _decimal(value: Decimal) -> str:
 
 
 def _array(values: Sequence[Any]) -> tuple[str, str]:
-    found = [None if value is None else _typed(value) for value in values]
+    found = [None if value is None else _type_and_text(value) for value in values]
     kinds = {each[0] for each in found if each is not None}
     if len(kinds) > 1:
         raise NotSupportedError(f"a list of {' and '.join(sorted(kinds))} cannot be a parameter of ClickHouse's")
     kind = kinds.pop() if kinds else "Nothing"
     plain = kind.startswith(("Int", "UInt", "Float", "Bool", "Array"))
-    texts = ["NULL" if each is None else each[1] if plain else escaped(each[1]) for each in found]
+    texts = ["NULL" if each is None else each[1] if plain else escape(each[1]) for each in found]
     return f"Array({kind if kind.startswith('Array') else f'Nullable({kind})'})", f"[{','.join(texts)}]"
 
 
@@ -172,7 +172,7 @@ def column_type(field: pa.Field, *, nullable: bool = True) -> str:
     return f"Nullable({kind})" if nullable and not is_nested else kind
 
 
-def declared(kind: str) -> str:
+def declaration(kind: str) -> str:
     """Give a column's type for a server whose types may be NULL unless they say otherwise."""
     return kind if kind.startswith(("Nullable(", "LowCardinality(Nullable(")) else f"{kind} NOT NULL"
 
@@ -189,7 +189,7 @@ def _type_of(field: pa.Field) -> str:
 
 def _struct(kind: pa.DataType) -> str:
     fields = (kind.field(at) for at in range(kind.num_fields))
-    return f"Tuple({', '.join(f'{escaped(each.name, BACKTICK)} {column_type(each)}' for each in fields)})"
+    return f"Tuple({', '.join(f'{escape(each.name, BACKTICK)} {column_type(each)}' for each in fields)})"
 
 
 _OTHERS: Sequence[tuple[Callable[[pa.DataType], bool], Callable[[pa.DataType], str]]] = (
@@ -206,7 +206,7 @@ _OTHERS: Sequence[tuple[Callable[[pa.DataType], bool], Callable[[pa.DataType], s
 )
 
 
-def staged(table: pa.Table) -> pa.Table:
+def stage(table: pa.Table) -> pa.Table:
     """Give rows in types whose values the server takes as they are."""
     for at, field in enumerate(table.schema):
         wanted = _wire_type(field.type)

@@ -7,7 +7,7 @@ from typing import Literal
 
 from longshore import errors
 from longshore._core import CATALOGUES
-from longshore.texts import quoted
+from longshore.texts import quoted_name
 
 _FRACTIONS = ("DECIMAL", "NUMERIC", "DOUBLE", "FLOAT", "REAL")
 #: A number's text without the zeros at its end.
@@ -65,21 +65,21 @@ class Dialect:
     #: The condition of a column's value that does not come back as it was from another type; None where each does.
     lossy: Callable[["Dialect", str, str, str], str | None]
 
-    def quoted(self, *names: str) -> str:
+    def quoted_name(self, *names: str) -> str:
         """Give a name, which may have several parts, in quotes."""
-        return ".".join(quoted(name, self.quote) for name in names)
+        return ".".join(quoted_name(name, self.quote) for name in names)
 
 
 def literal(text: str) -> str:
     """Give a text in quotes."""
-    return quoted(text, "'")
+    return quoted_name(text, "'")
 
 
 #: A quote around names.
 BACKTICK = "`"
 
 
-def escaped(text: str, mark: str = "'") -> str:
+def escape(text: str, mark: str = "'") -> str:
     """Give a text, or a name, in quotes where a backslash escapes, as in ClickHouse and BigQuery."""
     return mark + text.replace("\\", "\\\\").replace(mark, f"\\{mark}") + mark
 
@@ -223,8 +223,8 @@ def _accurate(dialect: Dialect, column: str, kind: str, native: str) -> str | No
         labels = ", ".join(re.findall(r"'(?:[^'\\]|\\.)*'", native))
         return f"isNotNull({column}) AND toString({column}) NOT IN ({labels})"
     source = f"toString({column})" if is_cut(kind, native) else column
-    after = f"accurateCastOrNull({source}, {escaped(native)})"
-    back = f"accurateCastOrNull({after}, {escaped(kind)})"
+    after = f"accurateCastOrNull({source}, {escape(native)})"
+    back = f"accurateCastOrNull({after}, {escape(kind)})"
     before, text = f"toString({column})", f"toString({back})"
     if "String" in kind and any(word in native for word in ("Decimal", "Float")):
         before = _SHORT.format(before).replace("rtrim", "trimRight")

@@ -26,7 +26,7 @@ def connect(rest: str, keywords: Mapping[str, str], *, creates: bool) -> "Sessio
     """Open the file after ``duckdb://``; settings are DuckDB's own, such as ``read_only`` and ``threads``."""
     file = DatabaseFile.of(rest, keywords, creates=creates)
     with translate_errors():
-        return file.opened(
+        return file.open(
             lambda: Session(
                 engine().connect(file.path, read_only=file.is_read_only, config=dict(file.settings)).execute(_QUIET)
             ),
@@ -67,7 +67,7 @@ class Session(DriverSession):
         """Have the connection export what Arrow has, as it is."""
         return connection.execute(_LOSSLESS.format("true"))
 
-    def _prepared(self, query: str, params: Any) -> tuple[Any, Any]:
+    def _prepare(self, query: str, params: Any) -> tuple[Any, Any]:
         values = engine_params(params)
         return only(self.connection.extract_statements(with_dollars(query, values))), values
 
@@ -88,7 +88,7 @@ class Session(DriverSession):
         self.count = relation.fetchall()[0][0] if counts else None
         return None
 
-    def _changed(self) -> int | None:
+    def _changed_rows(self) -> int | None:
         return self.count
 
     def _inserts_many(self) -> bool:

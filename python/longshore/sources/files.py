@@ -69,7 +69,7 @@ class DatabaseFile:
             raise InterfaceError(f"the file {path!r} was open when this process was forked from another", hint=_FORKED)
         return cls(path, is_read_only, settings)
 
-    def opened(self, connect: Callable[[], S], *, ending: str, other: str) -> S:
+    def open(self, connect: Callable[[], S], *, ending: str, other: str) -> S:
         """Give the session that ``connect`` opens, once an instance that is just ending has ended.
 
         Its errors hold ``ending`` until then, and ``other`` where the file is open with other settings.
@@ -91,7 +91,7 @@ class DatabaseFile:
                 return session
 
 
-def closed(session: object) -> None:
+def note_end(session: object) -> None:
     """Note that a session has ended."""
     _open.pop(session, None)
 

@@ -44,7 +44,7 @@ class TableLoader:
         schema, table = load.schema, load.table
         self._session, self._dialect, self._key, self._required = session, dialect, list(load.key), {*load.required}
         path = self._path = (table,) if schema is None else (schema, table)
-        self._name, self._target = ".".join(path), dialect.quoted(*path)
+        self._name, self._target = ".".join(path), dialect.quoted_name(*path)
         self._schema, self._table = dialect.schema if schema is None else literal(schema), literal(table)
         self._rows = f"longshore_{secrets.token_hex(8)}"
         self._is_upsert = load.if_exists == "upsert"
@@ -64,7 +64,7 @@ class TableLoader:
 
     def _begin(self, columns: object, if_exists: str, types: Mapping[str, str]) -> None:
         self._session.stage(self._rows, columns)
-        name = self._dialect.quoted(self._rows)
+        name = self._dialect.quoted_name(self._rows)
         staged = self._dialect.staged.format(name=name, table=literal(self._rows), target=literal(name))
         self._from = [(str(name), str(kind)) for name, kind, *_ in self._session.rows(staged)]
         most = self._dialect.longest
@@ -92,13 +92,13 @@ class TableLoader:
         lines = []
         for name, kind in self._from:
             native = types.get(name) or (self._dialect.text if kind == self._dialect.null else kind)
-            lines.append(f"{self._dialect.quoted(name)} {native}{' NOT NULL' if name in self._required else ''}")
+            lines.append(f"{self._dialect.quoted_name(name)} {native}{' NOT NULL' if name in self._required else ''}")
         if self._key:
-            lines.append(f"PRIMARY KEY ({self._quoted(self._key)})")
+            lines.append(f"PRIMARY KEY ({self._quoted_names(self._key)})")
         self._session.execute(f"CREATE TABLE {self._target} ({', '.join(lines)})")
 
-    def _quoted(self, names: Sequence[str]) -> str:
-        return ", ".join(map(self._dialect.quoted, names))
+    def _quoted_names(self, names: Sequence[str]) -> str:
+        return ", ".join(map(self._dialect.quoted_name, names))
 
     def _columns(self) -> list[tuple[str, str]]:
         """Give the table's name and type of each column of the data."""
@@ -108,7 +108,7 @@ class TableLoader:
         names, own = [name for name, _ in self._from], [name for name, *_ in found]
         # Where letters count, a name is exact.
         known = {column[0].lower(): column for column in found} | {column[0]: column for column in found}
-        columns = matched(self._name, names, known, str.lower, own)
+        columns = match_columns(self._name, names, known, str.lower, own)
         if generated := [name for name, _, is_generated, _ in columns if is_generated]:
             raise ProgrammingError(f"the table {self._name} generates {', '.join(generated)}: leave it out of the data")
         self._needed = {name for name, _, _, nullable in columns if not nullable}
@@ -126,7 +126,7 @@ class TableLoader:
             self._check(name, kind, to, native, before)
         values = ", ".join(self._cast(name, kind, native) for (name, kind), (_, native) in columns)
         stored = self._session.execute(
-            f"INSERT INTO {self._target} ({self._quoted([to for to, _ in self._to])}) "
+            f"INSERT INTO {self._target} ({self._quoted_names([to for to, _ in self._to])}) "
             f"SELECT {values} FROM {self._source()}"
         )
         if stored is None or self._is_upsert:
@@ -137,16 +137,16 @@ class TableLoader:
 
     def _cast(self, name: str, kind: str, native: str) -> str:
         """Give a staged column as the type of the table's."""
-        column = self._dialect.quoted(name)
+        column = self._dialect.quoted_name(name)
         return column if kind == native else self._dialect.cast.format(column, native)
 
     def _source(self) -> str:
         """Give the staged rows, of which an upsert takes the last of equal keys."""
         if not self._is_upsert or self._dialect.upsert is None:
             return self._rows
-        keys = self._quoted(self._key)
+        keys = self._quoted_names(self._key)
         wanted = {name.lower() for name in self._key}
-        changes = [self._dialect.quoted(name) for name, _ in self._to if name.lower() not in wanted]
+        changes = [self._dialect.quoted_name(name) for name, _ in self._to if name.lower() not in wanted]
         end = self._dialect.upsert if changes else self._dialect.upsert_of_keys
         return (
             f"(SELECT *, row_number() OVER (PARTITION BY {keys} ORDER BY {self._rows}_n DESC) AS {self._rows}_r "
@@ -157,7 +157,7 @@ class TableLoader:
 
     def _check(self, name: str, kind: str, to: str, native: str, before: int) -> None:
         """Raise for the first value that would change, and for a NULL where none can be."""
-        column, tests = self._dialect.quoted(name), []
+        column, tests = self._dialect.quoted_name(name), []
         if to in self._needed or name in self._key:
             tests.append(f"{column} IS NULL")
         self._check_zones(name, kind, native)
@@ -227,11 +227,11 @@ class HiddenTableLoader(TableLoader):
 
     def _change(self, statement: str) -> None:
         """Run a statement that comes to its end, whatever is cancelled."""
-        with self._session.connection.interruption.suspended():
+        with self._session.connection.interruption.suspend():
             self._session.execute(statement)
 
 
-def matched(
+def match_columns(
     table: str, names: Sequence[str], known: Mapping[str, T], fold: Callable[[str], str], own: Iterable[str]
 ) -> list[T]:
     """Give the table's column for each of the data's, by its name or by that as the database folds it."""

@@ -101,10 +101,10 @@ class Client(Adopted):
         try:
             version, _, _, thread = self._note_session()
         except self._driver.failure as error:
-            code, _, text = self._driver.explained(error)
+            code, _, text = self._driver.explain(error)
             if code == _OUT_OF_SYNC:
                 raise InterfaceError("the connection is busy", hint=BUSY) from None
-            raise lost(text) from None
+            raise lost_connection(text) from None
         if self._owner is None:
             if self._status & _AUTOCOMMIT:
                 raise InterfaceError(ALONE, hint=BEGUN)
@@ -230,9 +230,9 @@ class Client(Adopted):
             else:
                 yield self._error(1047, "08S01", "this client sends statements as texts alone")
         except self._driver.failure as error:
-            number, sqlstate, text = self._driver.explained(error)
+            number, sqlstate, text = self._driver.explain(error)
             if not 1000 <= number < 2000 and not 3000 <= number < 5000:  # noqa: PLR2004  the clients' own
-                raise lost(text) from None
+                raise lost_connection(text) from None
             if number == _DEADLOCK:
                 self._status &= ~_IN_TRANSACTION
             yield self._error(number, sqlstate, text)
@@ -242,7 +242,7 @@ class Client(Adopted):
         while True:
             columns = self._driver.columns()
             if columns is None:
-                done, warnings = self._driver.done(), self._driver.warnings()
+                done, warnings = self._driver.take_done(), self._driver.warnings()
                 self._note(statement)
                 end = self._ok(done, warnings)
             else:
@@ -333,6 +333,6 @@ def _refuse(*_statement: object, **_arguments: object) -> None:
     raise InterfaceError("a stream of Longshore's reads through the connection", hint=BUSY)
 
 
-def lost(failure: object) -> OperationalError:
+def lost_connection(failure: object) -> OperationalError:
     """Make the error of a connection that has gone."""
     return OperationalError(f"the connection to the server is lost: {failure}", hint="connect again")

@@ -61,7 +61,7 @@ class Driver:
         fetched: Sequence[Sequence[bytes | None]] = self._result.fetch_row(rows)
         return fetched
 
-    def done(self) -> Done:
+    def take_done(self) -> Done:
         """Tell of an answer without rows."""
         connection = self._connection
         info = connection.info() or ""
@@ -79,7 +79,7 @@ class Driver:
             self._follows = type(self._connection).next_result(self._connection) != -1
         return self._follows
 
-    def explained(self, error: Any) -> tuple[int, str, str]:
+    def explain(self, error: Any) -> tuple[int, str, str]:
         """Give an error's number, SQLSTATE and text."""
         number, text = (*error.args, "", "")[:2]
         state = self._connection.sqlstate() if self._connection.open else "08S01"

@@ -10,15 +10,15 @@ import pyarrow as pa
 from longshore import _core, errors
 from longshore.odbc.columns import Column
 from longshore.odbc.cursor import Cursor, by_place
-from longshore.odbc.drivers import SQLITE, Driver, connected, driver_of
+from longshore.odbc.drivers import SQLITE, Driver, driver_of, open_connection
 from longshore.odbc.manager import DESCRIBE_PARAMETER, GENERAL_WARNING, Connection, OdbcError
 from longshore.odbc.parameters import execute_all
 from longshore.odbc.staging import as_sqlite, has_empty_bytes, sqlite_type
-from longshore.sources.arrow import ingested, streamed
+from longshore.sources.arrow import ingest, stream
 from longshore.sources.dialects import POSTGRESQL
 from longshore.sources.files import flag
 from longshore.sources.many import FEW, Row, runs
-from longshore.sources.session import DriverSession, Result, changes, hidden, only
+from longshore.sources.session import DriverSession, Result, changes, hide_secrets, only
 
 _FORM = "write odbc:DSN=name;UID=user or odbc:Driver=...;Server=...; a value with a semicolon stands in braces"
 _SETTING = re.compile(r"\s*([^=;{}]+?)\s*=\s*(\{(?:[^}]|\}\})*+\}|[^;]*?)\s*(?:;|$)")
@@ -46,7 +46,7 @@ def connect(rest: str, keywords: Mapping[str, str], **_: bool) -> "Session":
         raise errors.InterfaceError("the settings are not key=value with semicolons between", hint=_FORM)
     names = {"user": "UID", "password": "PWD"}
     given = dict(_SETTING.findall(rest))
-    given |= {names.get(name, name): _braced(value) for name, value in keywords.items()}
+    given |= {names.get(name, name): _brace(value) for name, value in keywords.items()}
     most, rounded = given.pop("max_text_size", None), given.pop("rounded_floats", "false")
     if most is not None and not most.isdecimal():
         raise errors.InterfaceError(f"max_text_size is a number of characters, not {most!r}")
@@ -54,7 +54,7 @@ def connect(rest: str, keywords: Mapping[str, str], **_: bool) -> "Session":
     return Session(given, None if most is None else int(most), may_round=may_round)
 
 
-def _braced(value: str) -> str:
+def _brace(value: str) -> str:
     """Give a value as it stands in a connection string."""
     return "{" + value.replace("}", "}}") + "}" if re.search(r"[;{}]|^\s|\s$", value) else value
 
@@ -87,7 +87,7 @@ class Session(DriverSession):
         """Connect, and ask the driver whose it is."""
         self.settings = _secrets(settings)
         with self.translating():
-            super().__init__(connected(settings))
+            super().__init__(open_connection(settings))
             self.driver = driver = driver_of(self.connection, max_text_size=most, may_round=may_round)
             self.dialect, self.loader, self.not_written = driver.dialect, driver.loader, driver.not_written
             self.new_table_commits = driver.new_table_commits
@@ -97,9 +97,9 @@ class Session(DriverSession):
         if self.driver.utc:
             self._run(self.driver.utc, None)
 
-    def translated(self, error: Any) -> errors.Error:
+    def translate(self, error: Any) -> errors.Error:
         """Give Longshore's exception for the driver's, by its SQLSTATE."""
-        return _kind(error, self.driver)(hidden(str(error), self.settings), sqlstate=error.sqlstate)
+        return _kind(error, self.driver)(hide_secrets(str(error), self.settings), sqlstate=error.sqlstate)
 
     def _end(self, how: Literal["commit", "rollback"]) -> None:
         self._close_cursor()
@@ -119,14 +119,14 @@ class Session(DriverSession):
     def _is_usable(self) -> bool:
         return self.dialect is not POSTGRESQL or super()._is_usable()
 
-    def opened(self) -> Cursor:
+    def open_cursor(self) -> Cursor:
         """Open a statement, which ends the one before."""
         self._close_cursor()
         self.cursor = cursor = Cursor(self.connection, self.driver)
         return cursor
 
-    def _prepared(self, query: str, params: Any) -> tuple[Any, Any]:
-        return super()._prepared(only(self._statements(query)) if self.driver.splits_scripts else query, params)
+    def _prepare(self, query: str, params: Any) -> tuple[Any, Any]:
+        return super()._prepare(only(self._statements(query)) if self.driver.splits_scripts else query, params)
 
     def _statements(self, script: str) -> list[str]:
         if not self.driver.splits_scripts:
@@ -138,11 +138,11 @@ class Session(DriverSession):
         if not cursor.description:
             return None
         found = cursor.rows(rows)
-        return streamed(self, found.schema, found.batches()), found.native, []
+        return stream(self, found.schema, found.batches()), found.native, []
 
     def _schema(self, statement: str, params: Any) -> Result | None:
         del params
-        cursor = self.opened()
+        cursor = self.open_cursor()
         cursor.prepare(statement)
         if not cursor.describe():
             return None
@@ -152,7 +152,7 @@ class Session(DriverSession):
     def _parameters(self, statement: str) -> Any:
         if not self.driver.describes_parameters and self.connection.text(DESCRIBE_PARAMETER) != "Y":
             return None
-        cursor = self.opened()
+        cursor = self.open_cursor()
         cursor.prepare(statement)
         # A driver looks at it only now.
         cursor.columns()
@@ -163,7 +163,7 @@ class Session(DriverSession):
         """Run one statement with each set of parameters, many at a time where that is known to be the same."""
         if len(sets) < FEW or not changes(query) or not all(sets) or not self.driver.takes_sets:
             return super().execute_many(query, sets)
-        statement, _ = self._checked(query, sets[0])
+        statement, _ = self._check(query, sets[0])
         rows: Sequence[Row] = sets
         if self.driver.numbers_places:
             placed = [by_place(statement, each) for each in sets]
@@ -175,20 +175,20 @@ class Session(DriverSession):
             parts += [run] if are_alike else [[row] for row in run]
         with self.running():
             # It also keeps the types of what a prepared statement ran with first.
-            counts = [self.opened().executemany(statement, part) for part in parts]
+            counts = [self.open_cursor().executemany(statement, part) for part in parts]
         return None if min(counts) < 0 else sum(counts)
 
     def _stage(self, name: str, frame: object) -> None:
-        table = ingested(frame, self.dialect)
+        table = ingest(frame, self.dialect)
         if self.dialect is SQLITE:
             table = as_sqlite(table)
             named = [(field.name, sqlite_type(field)) for field in table.schema]
         else:
             named = _core.postgresql_columns(table.schema.empty_table())
-        columns = ", ".join(f"{POSTGRESQL.quoted(column)} {kind}" for column, kind in named)
+        columns = ", ".join(f"{POSTGRESQL.quoted_name(column)} {kind}" for column, kind in named)
         for statement in (f"DROP TABLE IF EXISTS {name}", f"CREATE TEMPORARY TABLE {name} ({columns})"):
             self._run(statement, None)
-        cursor = self.opened()
+        cursor = self.open_cursor()
         cursor.prepare(f"INSERT INTO {name} VALUES ({', '.join('?' * table.num_columns)})")
         more = {"most": 1} if self.dialect is SQLITE and has_empty_bytes(table) else {}
         for batch in table.to_batches():

@@ -124,11 +124,11 @@ class Session(DriverSession):
         super().__init__(connection)
         self.settings, self.interruption = settings, Interruption()
 
-    def translated(self, error: Exception) -> errors.Error:
+    def translate(self, error: Exception) -> errors.Error:
         """Give Longshore's exception for the driver's, by Oracle's number where the driver has only DatabaseError."""
         if isinstance(error, errors.Error):
             return error
-        translated = super().translated(error)
+        translated = super().translate(error)
         number = getattr(error.args[0], "code", 0) if error.args else 0
         kind = type(translated)
         if kind is errors.DatabaseError:
@@ -157,11 +157,11 @@ class Session(DriverSession):
 
         return CATALOGUE
 
-    def quoted(self, *names: str) -> str:
+    def quoted_name(self, *names: str) -> str:
         """Give a name, of which small letters alone are Oracle's capitals."""
-        from longshore.sources.oracle_loading import folded
+        from longshore.sources.oracle_loading import fold
 
-        return super().quoted(*map(folded, names))
+        return super().quoted_name(*map(fold, names))
 
     def _is_usable(self) -> bool:
         return True
@@ -180,11 +180,11 @@ class Session(DriverSession):
 
     def cancel(self) -> None:
         """Stop what runs."""
-        with self.interruption.permitted(_CANCEL_SECONDS):
+        with self.interruption.permit(_CANCEL_SECONDS):
             self.connection.cancel()
 
-    def _prepared(self, query: str, params: Any) -> tuple[Any, Any]:
-        statement, _ = super()._prepared(query, None)
+    def _prepare(self, query: str, params: Any) -> tuple[Any, Any]:
+        statement, _ = super()._prepare(query, None)
         for value in params.values() if isinstance(params, dict) else params or ():
             if isinstance(value, str | bytes) and not value:
                 raise errors.DataError(_EMPTY)
@@ -192,7 +192,7 @@ class Session(DriverSession):
                 raise errors.NotSupportedError(_ZONE, hint=_ZONE)
         return (_END.sub("", statement) if _is_query(statement) else statement), _with_bytes(params)
 
-    def typed(self, params: Any) -> Any:
+    def typed_params(self, params: Any) -> Any:
         """Give parameters of which none is bound as another value where there is no cursor that is told their types."""
 
         def one(value: Any) -> Any:
@@ -206,9 +206,9 @@ class Session(DriverSession):
             return {name: one(value) for name, value in params.items()}
         return [*map(one, params or ())]
 
-    def opened_for(self, *sets: Any) -> Any:
+    def open_cursor_for(self, *sets: Any) -> Any:
         """Open a cursor that binds the parameters of all these sets as they are."""
-        cursor = self.opened()
+        cursor = self.open_cursor()
         if sets and sets[0]:
             is_named = isinstance(sets[0], dict)
             keys: Any = sets[0] if is_named else range(len(sets[0]))
@@ -218,7 +218,7 @@ class Session(DriverSession):
 
     def _run(self, statement: Any, params: Any) -> Any:
         self.has_settings = self.has_settings or _sets(statement)
-        cursor = self.opened_for(params)
+        cursor = self.open_cursor_for(params)
         cursor.execute(statement, params or None)
         return cursor
 
@@ -226,9 +226,9 @@ class Session(DriverSession):
         """Run one statement with each set of parameters: at once where each parameter has one type in all of them."""
         if not _are_alike(sets) or _is_query(query):
             return super().execute_many(query, sets)
-        prepared = [self._checked(query, params) for params in sets]
+        prepared = [self._check(query, params) for params in sets]
         with self.running():
-            cursor = self.opened_for(*sets)
+            cursor = self.open_cursor_for(*sets)
             cursor.executemany(prepared[0][0], [params for _, params in prepared])
             count: int = cursor.rowcount
         return count

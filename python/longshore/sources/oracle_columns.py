@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from longshore.errors import DataError, NotSupportedError
 from longshore.sources import oracle_lobs
-from longshore.sources.arrow import UnrepresentableError, streamed
+from longshore.sources.arrow import UnrepresentableError, stream
 
 if TYPE_CHECKING:
     from longshore.sources.oracle import Session
@@ -59,7 +59,7 @@ class Column:
         """The field of the result."""
         return pa.field(self.name, self.kind, metadata={"oracle:type": self.native, **dict(self.metadata)})
 
-    def converted(self, values: pa.ChunkedArray, before: int) -> pa.ChunkedArray:
+    def conform(self, values: pa.ChunkedArray, before: int) -> pa.ChunkedArray:
         """Give the driver's values as the field's; raises ``DataError`` for one that it cannot hold."""
         try:
             values = values if self.convert is None or pa.types.is_null(values.type) else self.convert(values)
@@ -84,7 +84,7 @@ class Columns:
     @classmethod
     def of(cls, session: "Session", statement: str) -> "Columns":
         """Ask the database for them; the query is not run."""
-        cursor = session.opened()
+        cursor = session.open_cursor()
         cursor.parse(statement)
         return cls(session, [column(info) for info in cursor.description or ()])
 
@@ -114,20 +114,20 @@ class Columns:
         """Run the query; its first rows are there."""
         statement, session = self.statement(query), self.session
         if any(each.is_lob for each in self.columns):
-            tables = oracle_lobs.read(session.opened_for(params), statement, params, self.columns, rows)
+            tables = oracle_lobs.read(session.open_cursor_for(params), statement, params, self.columns, rows)
         else:
             most = _ROWS_OF_LONG if any(each.is_long for each in self.columns) else _ROWS
             batches = session.connection.fetch_df_batches(
-                statement, session.typed(params) or None, size=min(rows, most), fetch_decimals=True
+                statement, session.typed_params(params) or None, size=min(rows, most), fetch_decimals=True
             )
             tables = ([*pa.table(batch).columns] for batch in batches)
         first = next(tables, None)
-        return streamed(session, self.schema, self._batches(first, tables))
+        return stream(session, self.schema, self._batches(first, tables))
 
     def _batches(self, batch: Any, rest: Iterator[Any]) -> Iterator[pa.RecordBatch]:
         before = 0
         while batch is not None:
-            arrays = [each.converted(batch[at], before) for at, each in enumerate(self.columns)]
+            arrays = [each.conform(batch[at], before) for at, each in enumerate(self.columns)]
             before += len(batch[0])
             yield from pa.table(arrays, schema=self.schema).to_batches()
             batch = next(rest, None)

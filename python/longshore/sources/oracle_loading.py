@@ -20,7 +20,7 @@ from longshore.errors import DataError, Error, NotSupportedError, ProgrammingErr
 from longshore.sources import arrow
 from longshore.sources.arrow import UnrepresentableError, first_failure, plain, plain_type, refuse
 from longshore.sources.dialects import literal
-from longshore.sources.loading import EXISTS, MISSING, Load, check_unique, matched
+from longshore.sources.loading import EXISTS, MISSING, Load, check_unique, match_columns
 
 if TYPE_CHECKING:
     from longshore.sources.oracle import Session
@@ -47,12 +47,12 @@ _KEYS = (
 _OWNER = "SYS_CONTEXT('USERENV', 'CURRENT_SCHEMA')"
 
 
-def folded(name: str) -> str:
+def fold(name: str) -> str:
     """Give a name as SQL without quotes would: one of small letters alone is one of capitals."""
     return name.upper() if name == name.lower() else name
 
 
-def _quoted(*names: str) -> str:
+def _quoted_name(*names: str) -> str:
     return ".".join(f'"{name}"' for name in names)
 
 
@@ -62,11 +62,11 @@ class TableLoader:
     def __init__(self, session: "Session", load: Load) -> None:
         """Make the table, or look at the one that is there."""
         self._session, self._key, self._is_upsert = session, list(load.key), load.if_exists == "upsert"
-        path = [folded(part) for part in (load.schema, load.table) if part is not None]
+        path = [fold(part) for part in (load.schema, load.table) if part is not None]
         schema = pa.table(load.columns).schema
         if bad := [name for name in [*path, *schema.names] if '"' in name or "\0" in name]:
             raise ProgrammingError(f"the name {bad[0]!r} has a quote or a zero byte, which Oracle's names cannot")
-        self._name, self._target, self._into = ".".join(path), _quoted(*path), _quoted(*path)
+        self._name, self._target, self._into = ".".join(path), _quoted_name(*path), _quoted_name(*path)
         self._owns = session.transaction == "none"
         #: The statements that undo what is there before the rows, and those that make the rows the table's.
         self._undo: list[str] = []
@@ -84,15 +84,15 @@ class TableLoader:
             self.abort()
             raise
 
-    def _described(self, target: str) -> list[Any] | None:
+    def _describe(self, target: str) -> list[Any] | None:
         """Give the driver's descriptions of the table's columns; None where there is none."""
-        cursor = self._session.opened()
+        cursor = self._session.open_cursor()
         try:
             cursor.parse(f"SELECT * FROM {target}")  # noqa: S608  names in quotes
         except oracledb.Error as error:
             if getattr(error.args[0], "code", 0) == 942:  # noqa: PLR2004  ORA-00942
                 return None
-            raise self._session.translated(error) from None
+            raise self._session.translate(error) from None
         return list(cursor.description)
 
     def _make(
@@ -100,30 +100,33 @@ class TableLoader:
     ) -> None:
         if not self._owns:
             raise NotSupportedError("CREATE TABLE commits an open transaction in Oracle", hint=_COMMIT)
-        is_there = self._described(self._target) is not None
+        is_there = self._describe(self._target) is not None
         if is_there and not replaces:
             raise ProgrammingError(f"the table {self._name} is there already", hint=EXISTS)
         lines = [
-            f"{_quoted(folded(field.name))} {types.get(field.name) or _new_type(field, field.name in self._key)}"
+            f"{_quoted_name(fold(field.name))} {types.get(field.name) or _new_type(field, field.name in self._key)}"
             f"{' NOT NULL' if field.name in required else ''}"
             for field in schema
         ]
         if self._key:
-            lines.append(f"PRIMARY KEY ({', '.join(_quoted(folded(name)) for name in self._key)})")
+            lines.append(f"PRIMARY KEY ({', '.join(_quoted_name(fold(name)) for name in self._key)})")
         if is_there:
             staging = f"LONGSHORE_{secrets.token_hex(8).upper()}"
-            self._into = _quoted(*path[:-1], staging)
-            self._finish = [f"DROP TABLE {self._target}", f"ALTER TABLE {self._into} RENAME TO {_quoted(path[-1])}"]
-        with self._session.interruption.suspended():
+            self._into = _quoted_name(*path[:-1], staging)
+            self._finish = [
+                f"DROP TABLE {self._target}",
+                f"ALTER TABLE {self._into} RENAME TO {_quoted_name(path[-1])}",
+            ]
+        with self._session.interruption.suspend():
             self._session.execute(f"CREATE TABLE {self._into} ({', '.join(lines)})")
             self._undo = [f"DROP TABLE {self._into}"]
 
     def _begin(self, schema: Any, path: Sequence[str], if_exists: str) -> None:
-        described = self._described(self._into)
+        described = self._describe(self._into)
         if described is None:
             raise ProgrammingError(f"there is no table {self._name}", hint=MISSING)
         known = {info.name: info for info in described}
-        found = matched(self._name, schema.names, known, folded, known)
+        found = match_columns(self._name, schema.names, known, fold, known)
         self._columns = [Target(field.name, field.type, info) for field, info in zip(schema, found, strict=True)]
         if if_exists == "truncate":
             self._session.execute(f"DELETE FROM {self._target}")  # noqa: S608  names in quotes
@@ -137,12 +140,12 @@ class TableLoader:
         check_unique(self._name, self._key, keys, {each.info.name for each in self._columns if each.name in self._key})
 
     def _insert(self) -> str:
-        names = ", ".join(_quoted(each.info.name) for each in self._columns)
+        names = ", ".join(_quoted_name(each.info.name) for each in self._columns)
         places = ", ".join(each.place.format(f":{at}") for at, each in enumerate(self._columns, 1))
         return f"INSERT INTO {self._into} ({names}) VALUES ({places})"  # noqa: S608  names in quotes
 
     def _merge(self) -> str:
-        names = [_quoted(each.info.name) for each in self._columns]
+        names = [_quoted_name(each.info.name) for each in self._columns]
         places = enumerate(zip(self._columns, names, strict=True), 1)
         values = ", ".join(f"{each.place.format(f':{at}')} AS {name}" for at, (each, name) in places)
         is_key = [each.name in self._key for each in self._columns]
@@ -163,13 +166,13 @@ class TableLoader:
             if column.name in self._key and values.null_count:
                 row = pc.index(pc.is_null(values), value=True).as_py()
                 raise DataError("NULL in a column of the key", column=column.name, row=before + row)
-            arrays.append(column.bound(values, before))
+            arrays.append(column.bind(values, before))
         rows = pa.table(arrays, names=[str(at) for at in range(1, len(arrays) + 1)])
-        cursor = self._session.opened()
+        cursor = self._session.open_cursor()
         try:
             cursor.executemany(self._statement, rows)
         except oracledb.Error as error:
-            translated = self._session.translated(error)
+            translated = self._session.translate(error)
             named = _NAMED.search(str(error))
             names = {each.info.name: each.name for each in self._columns}
             row = before + getattr(error.args[0], "offset", 0)
@@ -186,7 +189,7 @@ class TableLoader:
         # Of a new table the rows are there now.
         undo, self._undo = self._undo, []
         try:
-            with self._session.interruption.suspended():
+            with self._session.interruption.suspend():
                 for statement in self._finish:
                     self._session.execute(statement)
                     undo = []
@@ -196,7 +199,7 @@ class TableLoader:
 
     def abort(self) -> None:
         """Leave the table as it was, and a transaction of the caller's too, whatever was cancelled."""
-        with self._session.interruption.suspended():
+        with self._session.interruption.suspend():
             self._leave()
 
     def _leave(self) -> None:
@@ -226,7 +229,7 @@ class Target:
         if self.native == oracledb.DB_TYPE_INTERVAL_DS:
             self.place = "NUMTODSINTERVAL({}, 'SECOND')"
 
-    def bound(self, values: Any, before: int) -> Any:
+    def bind(self, values: Any, before: int) -> Any:
         """Give the values as they are bound."""
         values = plain(values)
         try:
@@ -252,14 +255,14 @@ class Target:
             return lambda values: values.cast(pa.string())
         if arrow.is_text(kind):
             if native == oracledb.DB_TYPE_NUMBER:
-                return lambda values: _of_numbers(values, scale, _parsed)
+                return lambda values: _of_numbers(values, scale, _parse)
             if native in _TEXTS:
-                return lambda values: _filled(
+                return lambda values: _fill(
                     values, pc.utf8_length, kind if types.is_large_string(kind) else pa.string()
                 )
         elif arrow.is_bytes(kind):
             if native in _BYTES:
-                return lambda values: _filled(
+                return lambda values: _fill(
                     values, pc.binary_length, pa.binary() if types.is_binary_view(kind) else kind
                 )
         elif types.is_boolean(kind):
@@ -302,7 +305,7 @@ def _is_vector(kind: Any) -> bool:
     return bool(pa.types.is_list(kind) or pa.types.is_fixed_size_list(kind))
 
 
-def _filled(values: Any, length: Callable[[Any], Any], kind: Any) -> Any:
+def _fill(values: Any, length: Callable[[Any], Any], kind: Any) -> Any:
     # Before the cast, a view has no length.
     filled = values.cast(kind)
     refuse(pc.equal(length(filled), 0), _EMPTY)
@@ -346,7 +349,7 @@ def _places(number: Decimal) -> int:
     return len(text.rstrip("0")) - len(text) - int(exponent)
 
 
-def _parsed(text: str) -> Decimal | None:
+def _parse(text: str) -> Decimal | None:
     return Decimal(text.strip()) if _NUMBER.fullmatch(text.strip()) else None
 
 

@@ -174,7 +174,7 @@ def _split(session: "Session", query: OneTable, wanted: Wanted) -> list[str]:
     parts = [query.over(clause, condition) for condition in key.conditions(bounds)]
     # What the server has against it, such as the privilege FLASHBACK on another's table, it tells now.
     with _telling("the parts cannot be prepared: {}"), session.running():
-        session.opened().parse(parts[0])
+        session.open_cursor().parse(parts[0])
     return parts
 
 
@@ -192,14 +192,14 @@ def _telling(reason: str) -> Iterator[None]:
 def _scn(session: "Session") -> int:
     first, last = _SCN
     with contextlib.suppress(_NotSplitError), _telling(_NO_SCN):
-        return int(_asked(session, first)[0][0])
+        return int(_ask(session, first)[0][0])
     with _telling(_NO_SCN):
-        return int(_asked(session, last)[0][0])
+        return int(_ask(session, last)[0][0])
 
 
-def _asked(session: "Session", query: str, params: Sequence[Any] = ()) -> list[Any]:
+def _ask(session: "Session", query: str, params: Sequence[Any] = ()) -> list[Any]:
     with session.running():
-        cursor = session.opened()
+        cursor = session.open_cursor()
         cursor.execute(query, list(params) or None)
         rows: list[Any] = cursor.fetchall()
     return rows
@@ -209,11 +209,11 @@ def _table(session: "Session", query: OneTable) -> _Table:
     """Give the table of a query whose other words mean the same in every session."""
     *owner, name = _names(query.name)
     alias = _ALIAS.fullmatch(query.alias)
-    found = _asked(session, _TABLE, [name, owner[0] if owner else None]) if alias and len(owner) < 2 else []  # noqa: PLR2004
+    found = _ask(session, _TABLE, [name, owner[0] if owner else None]) if alias and len(owner) < 2 else []  # noqa: PLR2004
     if not found or alias is None:
         raise _NotSplitError(_NOT_TABLE.format(query.name))
     owned, blocks = found[0]
-    columns = dict(_asked(session, _COLUMNS, [owned, name]))
+    columns = dict(_ask(session, _COLUMNS, [owned, name]))
     _check_words(query.words, columns, {name, *owner, *_names(alias[1] or "")})
     _check_dates(query.words)
     return _Table(f'"{owned}"."{name}"', blocks, columns)
@@ -260,7 +260,7 @@ def _bounds(session: "Session", table: _Table, key: _Key, number: int) -> list[s
             f"SELECT {key.column} AS k, NTILE({number}) OVER (ORDER BY {key.column}) AS part "  # noqa: S608  names in quotes
             f"FROM {table.name}{samples.pop()} WHERE {key.column} IS NOT NULL"
         )
-        found = _asked(
+        found = _ask(
             session,
             f"SELECT {key.text.format('MIN(k)')} AS bound FROM ({ranked}) GROUP BY part ORDER BY MIN(k)",  # noqa: S608
         )

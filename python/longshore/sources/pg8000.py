@@ -91,7 +91,7 @@ class Session(ClientSession):
     def _copy(self, statement: str, rows: bytes) -> None:
         self.connection.execute_unnamed(statement, stream=io.BytesIO(rows))
 
-    def translated(self, error: Any) -> errors.Error:
+    def translate(self, error: Any) -> errors.Error:
         """Give Longshore's exception for the client's, whose only argument has the server's fields."""
         told = error.args[0] if error.args else None
         if not isinstance(told, dict):

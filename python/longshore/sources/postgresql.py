@@ -104,7 +104,7 @@ class ClientSession(DriverSession):
             self.owner.begin()
         if self._status() == "none":
             # By the client itself, whose isolation level and the like it then has. It has no snapshot yet.
-            self.opened().execute(BEGIN)
+            self.open_cursor().execute(BEGIN)
 
     def begin_snapshot(self) -> None:
         """Begin a transaction whose statements see one snapshot."""
@@ -123,12 +123,12 @@ class ClientSession(DriverSession):
         self._close_cursor()
         getattr(self.owner or self.connection, how)()
 
-    def _prepared(self, query: str, params: Any) -> tuple[Any, Any]:
-        return super()._prepared(_core.postgresql_inlined(query, []), params)
+    def _prepare(self, query: str, params: Any) -> tuple[Any, Any]:
+        return super()._prepare(_core.postgresql_inlined(query, []), params)
 
-    def translated(self, error: Any) -> errors.Error:
+    def translate(self, error: Any) -> errors.Error:
         """Give Longshore's exception for the client's, whose text also draws where in the statement."""
-        told, diag = super().translated(error), error.diag
+        told, diag = super().translate(error), error.diag
         text = "\n".join(filter(None, (diag.message_primary, diag.message_detail))) or str(error)
         return type(told)(text, sqlstate=diag.sqlstate or told.sqlstate, hint=diag.message_hint)
 
@@ -159,7 +159,7 @@ class ClientSession(DriverSession):
             try:
                 self._send(f"DECLARE {self.name} NO SCROLL CURSOR FOR {query}", values)
             except self.failure as error:
-                if self.translated(error).sqlstate not in NO_CURSOR:
+                if self.translate(error).sqlstate not in NO_CURSOR:
                     raise
                 self.name = None
                 self._unguard()
@@ -223,7 +223,7 @@ class ClientSession(DriverSession):
 
     def _stage(self, name: str, frame: object) -> None:
         if name not in self._types:
-            columns = [f"{POSTGRESQL.quoted(column)} {kind}" for column, kind in _core.postgresql_columns(frame)]
+            columns = [f"{POSTGRESQL.quoted_name(column)} {kind}" for column, kind in _core.postgresql_columns(frame)]
             self._send(f"CREATE TEMPORARY TABLE {name} ({', '.join(columns)})")
             query = "SELECT atttypid::bigint, atttypmod FROM pg_attribute WHERE attnum > 0 AND attrelid = "
             self._types[name] = self.rows(f"{query}'pg_temp.{name}'::regclass ORDER BY attnum")

@@ -61,12 +61,12 @@ class Session(ClientSession):
         bound, oids = (list(values), self._oids) if values else (None, None)
         with self.connection.lock:
             pgconn = self.connection.pgconn
-            return _checked(pgconn.exec_params(command.encode(), bound, oids, result_format=int(is_binary)))
+            return _check(pgconn.exec_params(command.encode(), bound, oids, result_format=int(is_binary)))
 
     def _describe(self, query: str) -> tuple[list[Column], list[int]]:
         with self.connection.lock:
-            _checked(self.connection.pgconn.prepare(b"", query.encode()))
-            told = _checked(self.connection.pgconn.describe_prepared(b""))
+            _check(self.connection.pgconn.prepare(b"", query.encode()))
+            told = _check(self.connection.pgconn.describe_prepared(b""))
         self._oids = [told.param_type(at) for at in range(told.nparams)]
         columns = [
             (told.fname(at) or b"", told.ftable(at), told.ftablecol(at), told.ftype(at), told.fsize(at), told.fmod(at))
@@ -74,17 +74,17 @@ class Session(ClientSession):
         ]
         return columns, self._oids
 
-    def opened(self) -> Any:
+    def open_cursor(self) -> Any:
         """Open a cursor that makes tuples, whatever the connection makes."""
         self._close_cursor()
         self.cursor = psycopg.Cursor(self.connection, row_factory=tuple_row)
         return self.cursor
 
     def _run(self, statement: Any, params: Any) -> Any:
-        return self.opened().execute(statement, params, prepare=False)
+        return self.open_cursor().execute(statement, params, prepare=False)
 
     def _copy(self, statement: str, rows: bytes) -> None:
-        with self.opened().copy(statement) as copy:
+        with self.open_cursor().copy(statement) as copy:
             copy.write(rows)
 
     def cancel(self) -> None:
@@ -96,7 +96,7 @@ class Session(ClientSession):
 adopt = Session
 
 
-def _checked(result: Any) -> Any:
+def _check(result: Any) -> Any:
     if result.status == pq.ExecStatus.FATAL_ERROR:
         raise psycopg.errors.error_from_result(result)
     return result

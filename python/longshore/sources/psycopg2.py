@@ -47,7 +47,7 @@ class Session(ClientSession):
     def _status(self) -> Literal["none", "open", "failed", "lost"]:
         return "lost" if self.connection.closed else _STATUS.get(self.connection.info.transaction_status, "lost")
 
-    def opened(self) -> Any:
+    def open_cursor(self) -> Any:
         """Open a cursor that makes tuples, whatever the connection makes."""
         self._close_cursor()
         self.cursor = self.connection.cursor(cursor_factory=extensions.cursor)
@@ -58,16 +58,16 @@ class Session(ClientSession):
         kinds = zip(values, self._parameter_types, strict=True) if values else ()
         # Without its type, each would be of that of what stands around it.
         literals = [f"(CAST({_literal(value)} AS {kind}))" for value, kind in kinds]
-        self.opened().execute(_core.postgresql_inlined(command, literals))
+        self.open_cursor().execute(_core.postgresql_inlined(command, literals))
 
     def _ask(self, query: str, *, is_binary: bool = False) -> Texts:
         del is_binary  # as above
-        cursor = self._asked(query)
+        cursor = self._text_cursor(query)
         return Texts(len(cursor.description or []), cursor.fetchall() if cursor.description else [])
 
-    def _asked(self, query: str) -> Any:
+    def _text_cursor(self, query: str) -> Any:
         """Run a query whose cells come as the server has sent them."""
-        cursor = self.opened()
+        cursor = self.open_cursor()
         texts = extensions.new_type(_BUILTIN + self._columns, "TEXTS", lambda value, _cursor: value)
         extensions.register_type(texts, cursor)
         cursor.execute(query)
@@ -88,13 +88,13 @@ class Session(ClientSession):
                 f"psycopg2 tells the columns of such a statement only once it has run ({error.diag.message_primary})"
             )
             raise NotSupportedError(message, hint=_OTHER) from None
-        columns = [_column(each) for each in self._asked(f"FETCH 0 FROM {name}").description or []]
+        columns = [_column(each) for each in self._text_cursor(f"FETCH 0 FROM {name}").description or []]
         self._send(f"CLOSE {name}")
         self._columns = tuple(kind for _, _, _, kind, _, _ in columns)
         return columns, [oid for oid, _ in parameters]
 
     def _copy(self, statement: str, rows: bytes) -> None:
-        self.opened().copy_expert(statement, io.BytesIO(rows))
+        self.open_cursor().copy_expert(statement, io.BytesIO(rows))
 
 
 #: Gives a session over a connection of the caller's, which stays open.

@@ -9,7 +9,7 @@ import pymysql
 from pymysql.constants import SERVER_STATUS
 
 from longshore.errors import InterfaceError, OperationalError
-from longshore.sources.mysql_texts import ALONE, BEGUN, BUSY, ELSEWHERE, SLICE, Adopted, lost
+from longshore.sources.mysql_texts import ALONE, BEGUN, BUSY, ELSEWHERE, SLICE, Adopted, lost_connection
 
 
 class Client(Adopted):
@@ -42,12 +42,12 @@ class Client(Adopted):
 
     def receive(self, size: int) -> bytes | None:
         """Receive some bytes; None where nothing has come for a while."""
-        received: bytes | None = _waited(self._socket.recv, size)
+        received: bytes | None = _wait(self._socket.recv, size)
         return received
 
     def send(self, data: bytes) -> int | None:
         """Send some of the bytes; None where none could be sent for a while."""
-        sent: int | None = _waited(self._socket.send, data)
+        sent: int | None = _wait(self._socket.send, data)
         return sent
 
     def run_elsewhere(self, statements: list[str]) -> None:
@@ -83,14 +83,14 @@ class Client(Adopted):
 adopt = Client
 
 
-def _waited(call: Callable[[Any], Any], argument: object) -> Any:
+def _wait(call: Callable[[Any], Any], argument: object) -> Any:
     """Call the socket; None where it has waited for a while."""
     try:
         return call(argument)
     except TimeoutError:
         return None
     except OSError as error:
-        raise lost(error) from None
+        raise lost_connection(error) from None
 
 
 def _refuse(*_command: object) -> None:

@@ -18,7 +18,7 @@ from longshore.options import Options
 from longshore.sources import duckdb, store
 from longshore.sources.dialects import literal
 from longshore.sources.session import Result
-from longshore.texts import quoted
+from longshore.texts import quoted_name
 
 #: The engine's types of statements that read, and those that change what is served.
 _READING = frozenset({"SELECT", "EXPLAIN"})
@@ -90,15 +90,15 @@ class _Guarded(duckdb.Session):
         # The configuration has it, and is locked.
         return connection
 
-    def _prepared(self, query: str, params: Any) -> tuple[Any, Any]:
-        statement, values = super()._prepared(query, params)
+    def _prepare(self, query: str, params: Any) -> tuple[Any, Any]:
+        statement, values = super()._prepare(query, params)
         if hasattr(statement, "type"):
             self.guard.check(statement)
         return statement, values
 
     def describe(self, query: str, params: Any) -> Result:
         """Describe a query; what is none leaves the transaction as it is."""
-        statement, _ = self._checked(query, params)
+        statement, _ = self._check(query, params)
         if getattr(statement, "type", None) is None or statement.type.name != "SELECT":
             raise ProgrammingError("the statement returns no rows, and was not run")
         return super().describe(query, params)
@@ -113,7 +113,7 @@ class _Guarded(duckdb.Session):
 
     def parameters(self, statement: str, params: Any) -> Result:
         """Describe the parameters in their order; one that the engine resolves no type of is NULL."""
-        prepared, _ = self._checked(statement, params)
+        prepared, _ = self._check(statement, params)
         names = sorted(
             prepared.named_parameters, key=lambda name: (not name.isdigit(), int(name) if name.isdigit() else 0)
         )
@@ -122,7 +122,7 @@ class _Guarded(duckdb.Session):
         with self.running():
             self._follow()
             nulls = typed_nulls(self.connection, prepared.query, names)
-            columns = ", ".join(f"{null} AS {quoted(name)}" for null, name in zip(nulls, names, strict=True))
+            columns = ", ".join(f"{null} AS {quoted_name(name)}" for null, name in zip(nulls, names, strict=True))
             return duckdb.result_of(self.connection.sql(f"SELECT {columns}").limit(0), 1)
 
 
@@ -168,13 +168,13 @@ class _StoreSession(_Guarded, store.Session):
         self._options, self._reads = options, reads
         super().__init__(opened, is_shared=True)
 
-    def _started(self) -> Instance:
+    def _start(self) -> Instance:
         instance = Instance(self._options)
         instance.lock(_LOCK)
         self.guard = Guard(instance.connection(), reads=self._reads)
         return instance
 
-    def _ended(self, instance: Instance) -> None:
+    def _leave(self, instance: Instance) -> None:
         instance.close()
 
     def _follow(self) -> None:
@@ -220,7 +220,7 @@ def folder(path: Path, options: Options) -> ServedDatabase:
         root = engine().connect(":memory:", config={**_SETTINGS, **_limits(options)})
         for name, files in tables.items():
             listed = ", ".join(literal(str(file.resolve())) for file in files)
-            root.execute(f"CREATE VIEW {quoted(name)} AS FROM read_parquet([{listed}], union_by_name = true)")
+            root.execute(f"CREATE VIEW {quoted_name(name)} AS FROM read_parquet([{listed}], union_by_name = true)")
         allowed = ", ".join(literal(str(file.resolve())) for files in tables.values() for file in files)
         root.execute(f"SET GLOBAL allowed_paths = [{allowed}]")
     return ServedDatabase(root, only_reads=True)

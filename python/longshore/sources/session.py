@@ -11,7 +11,7 @@ from longshore.sources import files
 from longshore.sources.dialects import Dialect
 from longshore.sources.loading import Load, TableLoader
 from longshore.sources.many import FEW, Insert, Kinds, Row, plain_insert, runs
-from longshore.texts import first_word, quoted
+from longshore.texts import first_word, quoted_name
 
 #: The rows of a result as an object that hands an Arrow stream over; the native type of each column, where the driver
 #: tells more than the stream's own metadata; and the labels of each ENUM, which an Arrow schema does not hold.
@@ -39,7 +39,7 @@ _USER = re.compile(r"://[^:/@]*:(.*)@", re.DOTALL)
 _IN_URI = re.compile(r"://[^/]*?:([^/]*)@|password=([^&;\s]*)", re.IGNORECASE)
 
 
-def hidden(text: str, settings: Mapping[str, str]) -> str:
+def hide_secrets(text: str, settings: Mapping[str, str]) -> str:
     """Give a driver's text without the secrets among its settings."""
     uri = settings.get("uri", "")
     secrets = {value for name, value in settings.items() if _SECRET.search(name)}
@@ -69,13 +69,13 @@ class Interruption:
         self._lock = threading.Lock()
 
     @contextlib.contextmanager
-    def suspended(self) -> Iterator[None]:
+    def suspend(self) -> Iterator[None]:
         """Let the block's statements come to their end."""
         with self._lock:
             yield
 
     @contextlib.contextmanager
-    def permitted(self, seconds: float) -> Iterator[None]:
+    def permit(self, seconds: float) -> Iterator[None]:
         """Cancel in the block, after statements that come to their end, but no later than in so many seconds."""
         is_alone = self._lock.acquire(timeout=seconds)
         try:
@@ -180,7 +180,7 @@ class DriverSession:
         """Begin a transaction."""
         self.connection.begin()
 
-    def _prepared(self, query: str, params: Any) -> tuple[Any, Any]:
+    def _prepare(self, query: str, params: Any) -> tuple[Any, Any]:
         """Give a statement and its parameters as the driver takes them; what fails here has not run."""
         if isinstance(params, dict):
             raise errors.NotSupportedError("the driver binds parameters by place alone", hint=_PLACES)
@@ -188,7 +188,7 @@ class DriverSession:
 
     def _run(self, statement: Any, params: Any) -> Any:
         """Run one statement, and give PEP 249's cursor with its result."""
-        cursor = self.opened()
+        cursor = self.open_cursor()
         cursor.execute(statement) if params is None else cursor.execute(statement, params)
         return cursor
 
@@ -241,11 +241,11 @@ class DriverSession:
     def _give_back(self) -> None:
         """Leave a connection of the caller's as it was."""
 
-    def translated(self, error: Exception) -> errors.Error:
+    def translate(self, error: Exception) -> errors.Error:
         """Give Longshore's exception for the driver's."""
         names = (kind.__name__ for kind in type(error).__mro__)
         kind = next((getattr(errors, name) for name in names if hasattr(errors, name)), errors.DatabaseError)
-        return kind(hidden(str(error), self.settings), sqlstate=getattr(error, "sqlstate", None))
+        return kind(hide_secrets(str(error), self.settings), sqlstate=getattr(error, "sqlstate", None))
 
     @contextlib.contextmanager
     def translating(self) -> Iterator[None]:
@@ -253,7 +253,7 @@ class DriverSession:
         try:
             yield
         except self.failure as error:
-            raise self.translated(error) from None
+            raise self.translate(error) from None
 
     # What the core calls, and a loader.
 
@@ -262,11 +262,11 @@ class DriverSession:
         """The queries of the catalogue; None where nothing is listed."""
         return self.dialect.catalogue if self.dialect else None
 
-    def quoted(self, *names: str) -> str:
+    def quoted_name(self, *names: str) -> str:
         """Give the name of a table, which may have a schema before it, for a statement."""
         if self.dialect is None:
-            return ".".join(map(quoted, names))
-        return self.dialect.quoted(*names)
+            return ".".join(map(quoted_name, names))
+        return self.dialect.quoted_name(*names)
 
     @contextlib.contextmanager
     def running(self) -> Iterator[None]:
@@ -285,28 +285,28 @@ class DriverSession:
         if control := _control_of(query):
             self._control(*control)
             return None
-        result = self._queried(query, params, rows)
-        return self._changed() if result is None else result
+        result = self._query(query, params, rows)
+        return self._changed_rows() if result is None else result
 
-    def _queried(self, query: str, params: Any, rows: int) -> Result | None:
-        prepared, self.error = self._checked(query, params), None
+    def _query(self, query: str, params: Any, rows: int) -> Result | None:
+        prepared, self.error = self._check(query, params), None
         with self.running():
             return self._result(*prepared, rows)
 
-    def _changed(self) -> int | None:
+    def _changed_rows(self) -> int | None:
         """Tell how many rows the last statement changed."""
         return None if self.cursor is None or self.cursor.rowcount < 0 else self.cursor.rowcount
 
     def read(self, query: str, params: Any, rows: int) -> Result:
         """Run a query."""
-        result = self._queried(query, params, rows)
+        result = self._query(query, params, rows)
         if result is None:
             raise errors.ProgrammingError("the statement returns no rows, and was run", hint=_ROWS)
         return result
 
     def describe(self, query: str, params: Any) -> Result:
         """Describe a query."""
-        prepared = self._checked(query, params)
+        prepared = self._check(query, params)
         with self.running():
             result = self._schema(*prepared)
         if result is None:
@@ -327,7 +327,7 @@ class DriverSession:
         if control := _control_of(query):
             self._control(*control)
             return None
-        prepared = self._checked(query, params)
+        prepared = self._check(query, params)
         with self.running():
             cursor = self._run(*prepared)
             count = cursor.rowcount
@@ -342,7 +342,7 @@ class DriverSession:
         rows = None if insert is None else insert.rows(sets)
         if insert is None or rows is None:
             return _sum(self.execute(query, params) for params in sets)
-        self._checked(query, sets[0])
+        self._check(query, sets[0])
         with self.running():
             return _sum(self._insert_many(insert, run, kinds) for run, kinds in runs(rows))
 
@@ -357,9 +357,9 @@ class DriverSession:
             raise errors.NotSupportedError(message, hint=_PLAIN)
         getattr(self, method)()
 
-    def _checked(self, query: str, params: Any) -> tuple[Any, Any]:
+    def _check(self, query: str, params: Any) -> tuple[Any, Any]:
         with self.translating():
-            return self._prepared(query, params)
+            return self._prepare(query, params)
 
     def execute_script(self, script: str) -> None:
         """Run several statements."""
@@ -374,7 +374,7 @@ class DriverSession:
 
     def rows(self, query: str) -> list[tuple[Any, ...]]:
         """Give the rows of a query as objects."""
-        prepared = self._checked(query, None)
+        prepared = self._check(query, None)
         with self.running():
             rows: list[tuple[Any, ...]] = self._run(*prepared).fetchall()
         return rows
@@ -421,7 +421,7 @@ class DriverSession:
             self._end("rollback")
         self.transaction = "none"
 
-    def opened(self) -> Any:
+    def open_cursor(self) -> Any:
         """Open a cursor of PEP 249, which ends the one before."""
         self._close_cursor()
         self.cursor = self.connection.cursor()
@@ -450,7 +450,7 @@ class DriverSession:
             finally:
                 if self.owner is not None:
                     self.owner.close()
-        files.closed(self)
+        files.note_end(self)
         if self.is_own:
             # What a driver does when its connection goes: on the main thread, a Ctrl-C would be lost in it.
             self.connection = None

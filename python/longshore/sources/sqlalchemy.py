@@ -114,7 +114,7 @@ def _through_transaction(connection: Connection) -> Resolved:
         ConnectionOwner(connection).begin()
     if getattr(driver, "isolation_level", "") is None and not getattr(driver, "in_transaction", True):
         _refuse(_ALONE, _BEGUN)
-    return Resolved(_leased(connection.engine, driver), is_open=True)
+    return Resolved(_lease(connection.engine, driver), is_open=True)
 
 
 def _through_pool(engine: Engine) -> Resolved:
@@ -126,7 +126,7 @@ def _through_pool(engine: Engine) -> Resolved:
     is_shared = isinstance(engine.pool, StaticPool) or (is_threads and name != "sqlite")
     if engine.dialect.driver == "longshore" or is_shared:
         _refuse("the connections of this engine are not for us alone")
-    with _unwrapped():
+    with _unwrapping():
         connection = engine.connect()
     owner, driver = ConnectionOwner(connection), connection.connection.driver_connection
     try:
@@ -139,10 +139,10 @@ def _through_pool(engine: Engine) -> Resolved:
     except InterfaceError:
         owner.close()
         raise
-    return Resolved(_leased(engine, driver), owner)
+    return Resolved(_lease(engine, driver), owner)
 
 
-def _leased(engine: Engine, driver: Any) -> Any:
+def _lease(engine: Engine, driver: Any) -> Any:
     """Give a connection that the core cannot speak on with what opens another one, by which it is stopped."""
     if engine.dialect.driver != "mysqldb":
         return driver
@@ -175,27 +175,27 @@ class ConnectionOwner:
 
     def begin(self) -> None:
         """Begin a transaction, as any statement does."""
-        with _unwrapped():
+        with _unwrapping():
             self._connection.exec_driver_sql(_BEGIN.get(self._connection.dialect.name, "SELECT 1")).close()
 
     def commit(self) -> None:
         """Make what was done lasting."""
-        with _unwrapped():
+        with _unwrapping():
             self._connection.commit()
 
     def rollback(self) -> None:
         """Undo it."""
-        with _unwrapped():
+        with _unwrapping():
             self._connection.rollback()
 
     def close(self) -> None:
         """Give the connection back to its pool."""
-        with _unwrapped():
+        with _unwrapping():
             self._connection.close()
 
 
 @contextlib.contextmanager
-def _unwrapped() -> Iterator[None]:
+def _unwrapping() -> Iterator[None]:
     """Raise an error of the driver's as one of ours."""
     try:
         yield

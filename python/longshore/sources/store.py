@@ -15,7 +15,15 @@ from longshore.duckdb.changes import Answer, change, insert_many
 from longshore.duckdb.instance import Instance, abandon, spare
 from longshore.duckdb.mirror import Mirror
 from longshore.duckdb.parameters import engine_params
-from longshore.duckdb.statements import Change, WholeTable, called, change_of, numbered, statements_of, tokens
+from longshore.duckdb.statements import (
+    Change,
+    WholeTable,
+    called_names,
+    change_of,
+    number_places,
+    statements_of,
+    tokens,
+)
 from longshore.errors import Error, InterfaceError, NotSupportedError, OperationalError, ProgrammingError
 from longshore.frames.inputs import engine_table
 from longshore.frames.pushdown import fold_name
@@ -23,7 +31,7 @@ from longshore.frames.stored import StoredRows, engine_field, schema_of
 from longshore.options import Options
 from longshore.sources import duckdb
 from longshore.sources.dialects import DUCKDB, literal
-from longshore.sources.files import IN_MEMORY, DatabaseFile, closed
+from longshore.sources.files import IN_MEMORY, DatabaseFile, note_end
 from longshore.sources.session import Result
 from longshore.sources.store_loading import StoreLoader
 
@@ -77,7 +85,7 @@ def connect(rest: str, keywords: Mapping[str, str], *, creates: bool) -> "Sessio
         raise NotSupportedError("an older version is only read", hint=_NEWEST, sqlstate="25006")
     is_read = file.is_read_only or bool(past)
     store = _core.Store.open(file.path, read_only=is_read, makes=creates, timeout=timeout)
-    return file.opened(lambda: Session(store, past=past), ending="\0", other="\0")
+    return file.open(lambda: Session(store, past=past), ending="\0", other="\0")
 
 
 def _seconds(text: str | None) -> float | None:
@@ -164,7 +172,7 @@ class Session(duckdb.Session):
     def connection(self) -> Any:
         """The engine's connection."""
         if self._engine is None:
-            self._instance = self._started()
+            self._instance = self._start()
             super().__init__(self._instance.connection())
         return self._engine
 
@@ -172,11 +180,11 @@ class Session(duckdb.Session):
     def connection(self, connection: Any) -> None:
         self._engine = connection
 
-    def _started(self) -> Instance:
+    def _start(self) -> Instance:
         """Start the engine."""
         return spare.take()
 
-    def _ended(self, instance: Instance) -> None:
+    def _leave(self, instance: Instance) -> None:
         """Leave the engine to the next session, or end it where it is not as it was."""
         if self._is_changed:
             instance.close()
@@ -189,10 +197,10 @@ class Session(duckdb.Session):
         """Take the choices of a read that are the store's own."""
         self.mirror.verifies = options.get("verify") == "true"
 
-    def _prepared(self, query: str, params: Any) -> tuple[Any, Any]:
+    def _prepare(self, query: str, params: Any) -> tuple[Any, Any]:
         if savepoint := _SAVEPOINT.fullmatch(query):
             return savepoint, None
-        return super()._prepared(query, params)
+        return super()._prepare(query, params)
 
     def _statements(self, script: str) -> list[str]:
         return statements_of(script)
@@ -202,13 +210,13 @@ class Session(duckdb.Session):
             self._savepoint(statement)
             return Answer()
         self._refuse_failed()
-        text, kind = numbered(statement.query), statement.type.name
+        text, kind = number_places(statement.query), statement.type.name
         self._note_changes(text, kind)
         changed = change_of(text, kind)
         if changed is not None and not self._is_own(changed):
             _refuse_schema(changed.names)
             self.mirror.check(statement, params)
-            return self._followed(lambda transaction: change(self.mirror, transaction, changed, params))
+            return self._with_tables(lambda transaction: change(self.mirror, transaction, changed, params))
         is_pivot = kind == "MULTI" and _is_query(text)
         if changed is None and kind not in _READING and not is_pivot:
             hint = _VALUES if kind == "MULTI" else _STATEMENTS
@@ -220,18 +228,22 @@ class Session(duckdb.Session):
         # A table of the session's own may have the name of one of the store's.
         reads = changed.tail if changed is not None and changed.verb == "create" else statement.query
         keeps = kind == "SELECT"
-        return self._followed(lambda transaction: self._by_engine(transaction, statement, params, reads), keeps=keeps)
+        return self._with_tables(
+            lambda transaction: self._by_engine(transaction, statement, params, reads), keeps=keeps
+        )
 
     def _note_changes(self, text: str, kind: str) -> None:
         """Note whether a statement may change more of the engine than the session's tables."""
         is_secret = kind == "CREATE" and "secret" in text.lower()
-        calls = self._instance is not None and not called(text).isdisjoint(self._instance.changing_functions)
+        calls = self._instance is not None and not called_names(text).isdisjoint(self._instance.changing_functions)
         self._is_changed |= kind in _CONFIGURING or is_secret or calls
 
     def execute_many(self, query: str, sets: Sequence[Any]) -> int | None:
         """Run one statement with each set of parameters; the rows of an INSERT go to the store together."""
-        statement, _ = self._checked(query, sets[0] if sets else None)
-        changed = None if isinstance(statement, re.Match) else change_of(numbered(statement.query), statement.type.name)
+        statement, _ = self._check(query, sets[0] if sets else None)
+        changed = (
+            None if isinstance(statement, re.Match) else change_of(number_places(statement.query), statement.type.name)
+        )
         is_plain = changed is not None and changed.verb == "insert" and not changed.replaces and not changed.returning
         if changed is None or not is_plain or not sets or self._is_own(changed):
             return super().execute_many(query, sets)
@@ -242,7 +254,7 @@ class Session(duckdb.Session):
             values = [engine_params(params) for params in sets]
             for each in values:
                 self.mirror.check(statement, each)
-            return self._followed(lambda transaction: insert_many(self.mirror, transaction, changed, values)).changed
+            return self._with_tables(lambda transaction: insert_many(self.mirror, transaction, changed, values)).changed
 
     def _is_own(self, changed: Change) -> bool:
         """Whether it changes a table of the session's own, which is the engine's alone."""
@@ -262,9 +274,9 @@ class Session(duckdb.Session):
         counts = [] if relation is None or statement.type.name == "CREATE" else relation.fetchall()
         return Answer(next((count for (count,) in counts), None))
 
-    def _queried(self, query: str, params: Any, rows: int) -> Result | None:
+    def _query(self, query: str, params: Any, rows: int) -> Result | None:
         whole = self._whole_table(query, params)
-        return super()._queried(query, params, rows) if whole is None else (whole, whole.native, [])
+        return super()._query(query, params, rows) if whole is None else (whole, whole.native, [])
 
     def describe(self, query: str, params: Any) -> Result:
         """Describe a query."""
@@ -278,7 +290,9 @@ class Session(duckdb.Session):
             return None
         self._refuse_failed()
         with self.running():
-            rows: StoredRows | None = self.within(lambda transaction: _stored(transaction, whole, self.mirror.verifies))
+            rows: StoredRows | None = self.within(
+                lambda transaction: _stored_rows(transaction, whole, self.mirror.verifies)
+            )
         return rows
 
     def _has_rows(self, cursor: Any) -> bool:
@@ -304,7 +318,7 @@ class Session(duckdb.Session):
             self._register_frames(tables)
             if (whole := self._whole_table(query, params)) is not None:
                 return Answer(relation=whole)
-            prepared = self._checked(query, params)
+            prepared = self._check(query, params)
             with self.running():
                 return self._answer(*prepared)
         except BaseException:
@@ -338,7 +352,7 @@ class Session(duckdb.Session):
 
     # Transactions.
 
-    def _followed(self, work: Callable[["_core.StoreTransaction"], Answer], *, keeps: bool = False) -> Answer:
+    def _with_tables(self, work: Callable[["_core.StoreTransaction"], Answer], *, keeps: bool = False) -> Answer:
         """Do work for which the engine has the tables."""
 
         def follow(transaction: "_core.StoreTransaction") -> Answer:
@@ -457,8 +471,8 @@ class Session(duckdb.Session):
             self._instance.abandon()
         elif self._instance is not None:
             super().close()
-            self._ended(self._instance)
-        closed(self)
+            self._leave(self._instance)
+        note_end(self)
         if not self._is_shared:
             self.store.close()
 
@@ -481,7 +495,7 @@ class _Cursor:
         return rows
 
 
-def _stored(transaction: "_core.StoreTransaction", whole: WholeTable, verifies: bool) -> StoredRows | None:  # noqa: FBT001
+def _stored_rows(transaction: "_core.StoreTransaction", whole: WholeTable, verifies: bool) -> StoredRows | None:  # noqa: FBT001
     table = transaction.table(whole.table)
     if table is None or "GENERATED ALWAYS" in (table.definition or "").upper():
         return None

@@ -8,10 +8,10 @@ from typing import Any, Literal
 from uuid import UUID
 
 from longshore import _core, errors
-from longshore.sources.arrow import objects, streamed
+from longshore.sources.arrow import objects, stream
 from longshore.sources.dialects import TRINO, literal
 from longshore.sources.loading import TableLoader
-from longshore.sources.session import DriverSession, Result, hidden
+from longshore.sources.session import DriverSession, Result, hide_secrets
 from longshore.sources.trino_http import Address, Connection, Statement, TrinoError
 from longshore.sources.trino_loading import UPSERT, TrinoLoader
 from longshore.texts import first_word
@@ -65,19 +65,19 @@ class Session(DriverSession):
         with self.translating():
             super().__init__(Connection(address))
 
-    def translated(self, error: Any) -> errors.Error:
+    def translate(self, error: Any) -> errors.Error:
         """Give Longshore's exception for Trino's name."""
         other = (errors.ProgrammingError if error.kind == "USER_ERROR" else errors.OperationalError, None)
         kind, sqlstate = _ERRORS.get(error.name, other)
-        return kind(hidden(str(error), self.settings), sqlstate=sqlstate)
+        return kind(hide_secrets(str(error), self.settings), sqlstate=sqlstate)
 
-    def _prepared(self, query: str, params: Any) -> tuple[Any, Any]:
+    def _prepare(self, query: str, params: Any) -> tuple[Any, Any]:
         if not first_word(query):
             raise errors.ProgrammingError("the query holds no statement")
-        return bound(query, params)
+        return bind(query, params)
 
     def _run(self, statement: str, values: Any) -> "Cursor":
-        cursor = self.cursor = Cursor(self.connection.run(composed(statement, values)))
+        cursor = self.cursor = Cursor(self.connection.run(compose(statement, values)))
         return cursor
 
     def _result(self, statement: str, params: Any, _rows: int) -> Result | None:
@@ -86,14 +86,14 @@ class Session(DriverSession):
         if running.schema is None or running.update_type is not None:
             running.finish()
             return None
-        return streamed(self, running.schema, running.batches()), [], []
+        return stream(self, running.schema, running.batches()), [], []
 
     def _schema(self, statement: str, params: Any) -> Result | None:
         if first_word(statement) not in _QUERIES:
             return None
         # The server plans such a query, and reads nothing for it.
-        running = self.connection.run(composed(f"SELECT * FROM (\n{statement}\n) LIMIT 0", params))
-        return streamed(self, running.schema, running.batches()), [], []
+        running = self.connection.run(compose(f"SELECT * FROM (\n{statement}\n) LIMIT 0", params))
+        return stream(self, running.schema, running.batches()), [], []
 
     def _statements(self, script: str) -> list[str]:
         return _core.sql_statements(script, "standard")
@@ -147,12 +147,12 @@ class Cursor:
         return objects(self.statement.batches())
 
 
-def composed(statement: str, values: list[str]) -> str:
+def compose(statement: str, values: list[str]) -> str:
     """Give the statement that has the server bind literals."""
     return f"EXECUTE IMMEDIATE {literal(statement)} USING {', '.join(values)}" if values else statement
 
 
-def bound(query: str, params: Any) -> tuple[str, list[str]]:
+def bind(query: str, params: Any) -> tuple[str, list[str]]:
     """Give a statement with its parameters by place, and of each the literal of its value's type."""
     query = query.rstrip().removesuffix(";")
     if params is None:

@@ -90,7 +90,7 @@ class Address:
         kept = {name: value for name, value in headers.items() if value}
         return cls(place, kept, told)
 
-    def connected(self, timeout: float | None = None) -> http.client.HTTPConnection:
+    def connect(self, timeout: float | None = None) -> http.client.HTTPConnection:
         """Open a connection."""
         return tcp(*self.place, timeout)
 
@@ -194,7 +194,7 @@ class Connection:
         self._is_idle.set()
         self.interruption = Interruption()
         with network(TrinoError):
-            self._http: http.client.HTTPConnection | None = address.connected()
+            self._http: http.client.HTTPConnection | None = address.connect()
 
     def run(self, text: str) -> Statement:
         """Run a statement; one that runs still is ended."""
@@ -216,7 +216,7 @@ class Connection:
             with network(TrinoError):
                 if self._http is None or not is_open(self._http):
                     self._disconnect()
-                    self._http = self.address.connected()
+                    self._http = self.address.connect()
                 self._is_idle.clear()
                 self._waiting = self._http.sock
                 try:
@@ -280,14 +280,14 @@ class Connection:
             if segment["type"] == "inline":
                 packed = base64.b64decode(segment["data"])
             else:
-                packed = self._fetched(segment["uri"], segment.get("headers") or {})
+                packed = self._fetch(segment["uri"], segment.get("headers") or {})
                 # A segment that is not given free is so later.
                 with contextlib.suppress(TrinoError):
                     self.request("GET", segment["ackUri"])
             told = segment["metadata"]
-            yield packed if codec is None else _unpacked(packed, told.get("uncompressedSize"), codec), told
+            yield packed if codec is None else _unpack(packed, told.get("uncompressedSize"), codec), told
 
-    def _fetched(self, uri: str, headers: Mapping[str, list[str]]) -> bytes:
+    def _fetch(self, uri: str, headers: Mapping[str, list[str]]) -> bytes:
         """Get a segment from where it is, which may be another server."""
         parts = urlsplit(uri)
         sent = {name: value for name, values in headers.items() for value in values}
@@ -313,13 +313,13 @@ class Connection:
 
     def _delete(self, uri: str) -> None:
         parts = urlsplit(uri)
-        with network(TrinoError), contextlib.closing(self.address.connected(_CANCEL_SECONDS)) as connection:
+        with network(TrinoError), contextlib.closing(self.address.connect(_CANCEL_SECONDS)) as connection:
             connection.request("DELETE", parts.path, headers=self._request_headers(with_session=False))
             connection.getresponse().read()
 
     def cancel(self) -> None:
         """End the running statement, from any thread."""
-        with self.interruption.permitted(_CANCEL_SECONDS):
+        with self.interruption.permit(_CANCEL_SECONDS):
             self._stop()
 
     def _stop(self) -> None:
@@ -347,7 +347,7 @@ class Connection:
         self._disconnect()
 
 
-def _unpacked(packed: bytes, size: int | None, codec: str) -> bytes:
+def _unpack(packed: bytes, size: int | None, codec: str) -> bytes:
     """Give the bytes of a segment, which is not packed where no size is told."""
     if size is None:
         return packed

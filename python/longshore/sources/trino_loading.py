@@ -48,8 +48,8 @@ class TrinoLoader(HiddenTableLoader):
             if if_exists in {"fail", "replace"}
             else self._columns()
         )
-        lines = ", ".join(f"{self._dialect.quoted(name)} {kind}" for name, kind in self._to)
-        self._hidden = self._dialect.quoted(*self._path[:-1], self._rows)
+        lines = ", ".join(f"{self._dialect.quoted_name(name)} {kind}" for name, kind in self._to)
+        self._hidden = self._dialect.quoted_name(*self._path[:-1], self._rows)
         self._change(f"CREATE TABLE {self._hidden} ({lines})")
 
     def push(self, frame: object, before: int) -> None:
@@ -105,7 +105,7 @@ class TrinoLoader(HiddenTableLoader):
     def commit(self) -> None:
         """Make the rows the table's."""
         if self._mode in {"fail", "replace"}:
-            with self._session.connection.interruption.suspended():
+            with self._session.connection.interruption.suspend():
                 self._take_place()
         else:
             self._insert()
@@ -114,7 +114,7 @@ class TrinoLoader(HiddenTableLoader):
 
     def _take_place(self) -> None:
         """Give the new table its name; the one before is there until it has it."""
-        before = self._dialect.quoted(*self._path[:-1], self._rows + "_old")
+        before = self._dialect.quoted_name(*self._path[:-1], self._rows + "_old")
         if self._is_there:
             self._session.execute(f"ALTER TABLE {self._target} RENAME TO {before}")
         try:
@@ -127,7 +127,7 @@ class TrinoLoader(HiddenTableLoader):
         self._hidden = before if self._is_there else None
 
     def _insert(self) -> None:
-        names = self._quoted([name for name, _ in self._to])
+        names = self._quoted_names([name for name, _ in self._to])
         if self._mode == "truncate":
             self._session.execute(f"TRUNCATE TABLE {self._target}")
         try:
@@ -238,7 +238,7 @@ def _list(field: pa.Field) -> Writer:
 def _struct(field: pa.Field) -> Writer:
     fields = [field.type.field(at) for at in range(field.type.num_fields)]
     parts = [writer_of(each) for each in fields]
-    names = [TRINO.quoted(each.name) for each in fields]
+    names = [TRINO.quoted_name(each.name) for each in fields]
     kind = ", ".join(f"{name} {each.kind}" for name, each in zip(names, parts, strict=True))
 
     def cells(column: Any) -> Cells:

@@ -204,7 +204,7 @@ class _BlankPadded(generic.UserDefinedType[str]):
         return "BPCHAR"
 
 
-def _unlimited(type_: Any, dialect: Any) -> Any:
+def _unlimited_type(type_: Any, dialect: Any) -> Any:
     """Give a type that holds each value whole: a cast would cut or round it, and a column tells of it or rounds."""
     own = type_._variant_mapping.get(dialect.name, type_)
     if isinstance(own, generic.TypeDecorator):
@@ -215,7 +215,7 @@ def _unlimited(type_: Any, dialect: Any) -> Any:
         return generic.STRINGTYPE
     limited = copy.copy(own)
     if isinstance(own, postgresql.ARRAY):
-        limited.item_type = _unlimited(own.item_type, dialect)
+        limited.item_type = _unlimited_type(own.item_type, dialect)
     elif isinstance(own, postgresql.BIT):
         limited.varying, limited.length = True, None
     elif not isinstance(own, generic.Float):
@@ -226,7 +226,7 @@ def _unlimited(type_: Any, dialect: Any) -> Any:
 
 class _PostgreSQLCompiler(PGCompiler):
     def render_bind_cast(self, type_: Any, dbapi_type: Any, sqltext: str) -> str:
-        cast: str = super().render_bind_cast(type_, _unlimited(dbapi_type, self.dialect), sqltext)
+        cast: str = super().render_bind_cast(type_, _unlimited_type(dbapi_type, self.dialect), sqltext)
         return cast
 
 

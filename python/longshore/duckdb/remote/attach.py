@@ -15,7 +15,7 @@ from longshore.connection import Connection, connect
 from longshore.duckdb.failures import Failure, TableAltered, error_from_text
 from longshore.duckdb.instance import engine, shared
 from longshore.duckdb.parameters import Params, by_parameter_name
-from longshore.duckdb.pushdown import serialized, syntax_of
+from longshore.duckdb.pushdown import serialize, syntax_of
 from longshore.duckdb.query import Sources
 from longshore.duckdb.remote.described import Described, DuckDB, Oracle
 from longshore.duckdb.remote.dialect import Dialect
@@ -341,7 +341,7 @@ class RemoteQuery(Sources):
     def reads(self) -> Iterator[tuple[str, Any]]:
         """Send the reads, and give each one's name and rows for the engine."""
         self._lock_tables()
-        yield from self._mapped()
+        yield from self._map()
         sources = self._sources
         reads = [one for one in self._plan.reads if one.source in sources]
         users = Counter(sources[one.source].identity for one in reads)
@@ -361,12 +361,12 @@ class RemoteQuery(Sources):
             if is_streamed(one):
                 yield one.name, self._stream(one, sources[one.source])
 
-    def _mapped(self) -> Iterator[tuple[str, Any]]:
+    def _map(self) -> Iterator[tuple[str, Any]]:
         """Map the tables of stores, for the engine."""
         params = by_parameter_name(self.params)
         for one in self._plan.reads:
             if (store := self._stores.get(one.source)) is not None:
-                syntax = syntax_of(self.sql, lambda: _ask_engine(lambda each: serialized(each, self.sql)))
+                syntax = syntax_of(self.sql, lambda: _ask_engine(lambda each: serialize(each, self.sql)))
                 yield one.name, store.rows(one.table, one.columns, syntax.pushdown(one.name, params))
 
     def check(self) -> None:

@@ -8,7 +8,7 @@ import pyarrow as pa
 from longshore import errors
 from longshore.duckdb.remote.dialect import Ask, Dialect
 from longshore.duckdb.remote.types import Column, Kind, Table, Trust, Type
-from longshore.texts import quoted
+from longshore.texts import quoted_name
 
 #: The quotes of names: in a FROM, one that the database has for texts is an error.
 _QUOTES = ('"', "`")
@@ -37,7 +37,7 @@ class Described(Dialect):
         failure: errors.DatabaseError | None = None
         for quote in _QUOTES:
             for names in self._spellings(parts):
-                sql = ".".join(quoted(name, quote) for name in names)
+                sql = ".".join(quoted_name(name, quote) for name in names)
                 try:
                     found = ask(f"SELECT * FROM {sql} WHERE 1 = 0", [])
                 except errors.TimeoutError:
@@ -70,7 +70,7 @@ class Oracle(Described):
 
 def _column(field: pa.Field, quote: str) -> Column:
     """Give a column. Its form is without the table, which not every database takes before it."""
-    name = quoted(field.name, quote)
+    name = quoted_name(field.name, quote)
     return Column(field.name, name, _OTHER if "{}" in name else _type(field), name)
 
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from longshore.duckdb.remote.types import Kind, Table, Type, Unsafe, unsafe_if
 from longshore.errors import ProgrammingError
-from longshore.texts import quoted
+from longshore.texts import quoted_name
 
 #: Runs a statement in the source, with parameters, and gives its rows.
 Ask = Callable[[str, Sequence[Any]], pa.Table]
@@ -53,7 +53,7 @@ class Dialect(abc.ABC):
 
     def name(self, text: str) -> str:
         """Quote a name."""
-        return quoted(text, self.quote)
+        return quoted_name(text, self.quote)
 
     def literal(self, value: Any, wanted: Type) -> str:
         """Write a value of a type."""
@@ -71,20 +71,20 @@ class Dialect(abc.ABC):
     def _text(self, value: str) -> str:
         """Quote a text, but for one with a backslash, whose meaning depends on the server's settings."""
         unsafe_if("\\" in value)
-        return quoted(value, "'")
+        return quoted_name(value, "'")
 
     def count(self, sql: str, *, is_alone: bool) -> str:
         """Count the values of ``sql``, or with ``*`` the rows; ``is_alone`` where its SELECT has no other count."""
         del is_alone
         return f"count({sql})"
 
-    def ordered(self, sql: str, _type: Type) -> str:
+    def sort_key(self, sql: str, _type: Type) -> str:
         """Give the expression by which the source orders a column as the engine does."""
         return sql
 
     def sort(self, sql: str, wanted: Type, *, descending: bool, nulls_first: bool) -> str:
         """Write one key of an ORDER BY."""
-        key = self.ordered(sql, wanted) + (" DESC" if descending else "")
+        key = self.sort_key(sql, wanted) + (" DESC" if descending else "")
         if self.has_nulls_first:
             return f"{key} NULLS {'FIRST' if nulls_first else 'LAST'}"
         return f"({sql} IS NULL){' DESC' if nulls_first else ''}, {key}"
@@ -112,7 +112,7 @@ def match_table(candidates: Sequence[tuple[str, ...]], parts: Sequence[str]) -> 
 
     A catalogue may compare by a collation, which finds more: to it, é may be e.
     """
-    matching = [names for names in candidates if _folded(names[-len(parts) :]) == _folded(parts)]
+    matching = [names for names in candidates if _fold(names[-len(parts) :]) == _fold(parts)]
     exact = [names for names in matching if names[-len(parts) :] == tuple(parts)]
     if exact:
         return exact[0]
@@ -123,7 +123,7 @@ def match_table(candidates: Sequence[tuple[str, ...]], parts: Sequence[str]) -> 
     return matching[0] if matching else None
 
 
-def _folded(names: Sequence[str]) -> list[str]:
+def _fold(names: Sequence[str]) -> list[str]:
     return [name.lower() for name in names]
 
 

@@ -38,7 +38,7 @@ class Value:
     padded: str | None = None
 
     @property
-    def compared(self) -> str:
+    def comparison(self) -> str:
         """The SQL for comparisons with constants, for which the source may use an index."""
         return self.padded or self.sql
 
@@ -70,9 +70,9 @@ class NameScope:
             raise Unsafe
         require_only(column, "this", "table", "db", "catalog")
         *table, name = (part.name.lower() for part in parts)
-        return self.named(name, tuple(table))
+        return self.column(name, tuple(table))
 
-    def named(self, name: str, table: tuple[str, ...] = ()) -> Value:
+    def column(self, name: str, table: tuple[str, ...] = ()) -> Value:
         """Give the column of a name in lower case, of one table or of any; raises ``Unsafe`` as ``find`` does."""
         relations = [one for one in self.relations if (table in one.names if table else name not in one.merged)]
         values = [relation.columns[name] for relation in relations if name in relation.columns]
@@ -146,9 +146,9 @@ class ExpressionWriter:
         require_only(node, "this")
         if isinstance(node.this, exp.Is):
             return self._is_not_null(node.this)
-        return self._negated(self.test(node.this))
+        return self._negate(self.test(node.this))
 
-    def _negated(self, test: Test) -> Test:
+    def _negate(self, test: Test) -> Test:
         sql, trust = test
         unsafe_if(trust is not Trust.EXACT)
         return f"(NOT {sql})", trust
@@ -181,7 +181,7 @@ class ExpressionWriter:
         values, left, right = self._sides(node)
         trust = min(value.type.order for value in values)
         unsafe_if(trust is Trust.NONE)
-        return f"({self.dialect.ordered(left, values[0].type)} {_ORDERS[type(node)]} {right})", trust
+        return f"({self.dialect.sort_key(left, values[0].type)} {_ORDERS[type(node)]} {right})", trust
 
     def _sides(self, node: exp.Expression) -> tuple[list[Value], str, str]:
         """Write both sides of a comparison, after the list of those that are not constants, at least one."""
@@ -194,7 +194,7 @@ class ExpressionWriter:
         # Next to another column it is a text.
         bare = len(values) == 1 or all(value.padded for value in values)
         left, right = (
-            (side.compared if bare else side.sql) if isinstance(side, Value) else self._constant(values[0], side)
+            (side.comparison if bare else side.sql) if isinstance(side, Value) else self._constant(values[0], side)
             for side in sides
         )
         return values, left, right
@@ -218,13 +218,13 @@ class ExpressionWriter:
         value = self.value(node.this)
         unsafe_if(not node.expressions or value.type.equal is Trust.NONE)
         literals = [self._constant(value, constant(item, self.params)) for item in node.expressions]
-        return f"({value.compared} IN ({', '.join(literals)}))", value.type.equal
+        return f"({value.comparison} IN ({', '.join(literals)}))", value.type.equal
 
     def _between(self, node: exp.Expression) -> Test:
         require_only(node, "this", "low", "high")
         value = self.value(node.this)
         unsafe_if(value.type.order is Trust.NONE)
-        key = self.dialect.ordered(value.compared, value.type)
+        key = self.dialect.sort_key(value.comparison, value.type)
         low, high = (self._constant(value, constant(node.args[end], self.params)) for end in ("low", "high"))
         return f"({key} >= {low} AND {key} <= {high})", value.type.order
 
@@ -239,9 +239,9 @@ class ExpressionWriter:
         unsafe_if(value.type.kind is not Kind.TEXT or value.type.equal is not Trust.EXACT)
         if value.type.padded and value.padded is None:
             raise Unsafe
-        column = value.compared if value.type.padded else value.sql
+        column = value.comparison if value.type.padded else value.sql
         test = f"({column} LIKE {self.dialect.literal(fit(pattern, value.type), value.type)})", Trust.EXACT
-        return self._negated(test) if node.args.get("negate") else test
+        return self._negate(test) if node.args.get("negate") else test
 
     _TESTS: ClassVar[Mapping[type[exp.Expression], Callable[["ExpressionWriter", Any], Test]]] = {
         exp.Paren: _paren,
@@ -305,7 +305,7 @@ class ValueWriter(ExpressionWriter):
         value = self._argument(node.this)
         # Of equal values that differ, such as 0 and -0, either may be the least.
         unsafe_if(not (value.type.groups or value.type.sums) or value.type.order is not Trust.EXACT)
-        ordered = self.dialect.ordered(value.sql, value.type)
+        ordered = self.dialect.sort_key(value.sql, value.type)
         # A text with an explicit collation is not compared with columns of others.
         of = value.type if ordered == value.sql else dataclasses.replace(value.type, collation=None)
         return Value(f"{node.key}({ordered})", of)

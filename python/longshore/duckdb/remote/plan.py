@@ -29,13 +29,13 @@ from longshore.duckdb.remote.text import (
     listed_source,
     locate,
     mixes_parameter_styles,
-    parenthesized,
+    parentheses,
     parse,
     parse_query,
 )
 from longshore.duckdb.remote.types import Column, Table, Trust, Unsafe
 from longshore.errors import NotSupportedError
-from longshore.texts import quoted
+from longshore.texts import quoted_name
 
 if TYPE_CHECKING:
     from longshore.duckdb.remote.attach import AnySource
@@ -90,7 +90,7 @@ def plan(query: str, sources: Mapping[str, "AnySource"], params: Params, describ
     """Divide a query."""
     text = parse_query(query, tuple((name, type(source.dialect)) for name, source in sources.items()))
     if (name := listed_source(text.words, sources)) is not None:
-        hint = sources[name].dialect.listing.format(quoted(name))
+        hint = sources[name].dialect.listing.format(quoted_name(name))
         raise NotSupportedError("SHOW lists the engine's own tables, and none of an attached database", hint=hint)
     if not text.references:
         return Plan(query, params)
@@ -149,7 +149,7 @@ class _Planner:
         read, columns = answered
         if all(column.type for column in columns):
             return Plan("", None, [read], whole=columns)
-        return Plan(_renamed(read, columns), None, [read])
+        return Plan(_rename(read, columns), None, [read])
 
     def parts(self) -> Plan:
         """Give subqueries to sources, read the other tables one by one, and have the engine do the rest."""
@@ -184,7 +184,7 @@ class _Planner:
                 read, columns = answered
                 streams = not isinstance(node, exp.CTE) and is_read_once(node)
                 self._reads[read.source, f"{read.name}: {read.sql}"] = replace(read, is_read_once=streams)
-                edits.append(Edit(subquery.start, subquery.end, _renamed(read, columns)))
+                edits.append(Edit(subquery.start, subquery.end, _rename(read, columns)))
                 pushed.append(subquery)
         return edits, pushed
 
@@ -210,7 +210,7 @@ class _Planner:
             return None
         try:
             written = SelectWriter(dialect, tables, self.params, tree)
-            edits = [edit.shifted(-offset) for one, table in tables for edit in one.replacements(empty_table(table))]
+            edits = [edit.shift(-offset) for one, table in tables for edit in one.replacements(empty_table(table))]
             columns = result_columns(written, self.describe(apply_edits(text, edits), _params_of(tree, self.params)))
         except (Unsafe, RecursionError):
             return None
@@ -284,7 +284,7 @@ class _Planner:
         return name
 
 
-def _renamed(read: Read, columns: Sequence[ResultColumn]) -> str:
+def _rename(read: Read, columns: Sequence[ResultColumn]) -> str:
     """Give a source's columns the engine's names."""
     return f"SELECT {', '.join(column.sql for column in columns)} FROM {read.name}"
 
@@ -388,7 +388,7 @@ def _within(node: Any, around: Any) -> bool:
 def _locate_subquery(query: str, words: Tokens, node: exp.Expression, tables: Tables) -> tuple[int, int] | None:
     """Find where the text of a subquery begins and ends: it has to parse to the same tree."""
     start, end = min(one.start for one, _ in tables), max(one.end for one, _ in tables)
-    for opening, closing in parenthesized(words):
+    for opening, closing in parentheses(words):
         inner = words[opening + 1 : closing]
         if not inner or inner[0].start > start or inner[-1].end < end:
             continue

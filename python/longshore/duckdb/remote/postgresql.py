@@ -111,7 +111,7 @@ class PostgreSQL(Dialect):
             collation=row.collation_name if row.collation and not row.deterministic else None,
         )
 
-    def ordered(self, sql: str, wanted: Type) -> str:
+    def sort_key(self, sql: str, wanted: Type) -> str:
         """Order texts by their bytes, as the engine does."""
         return f'{sql} COLLATE "C"' if wanted.kind is Kind.TEXT else sql
 

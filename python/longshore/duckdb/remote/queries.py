@@ -23,7 +23,7 @@ from longshore.duckdb.remote.types import (
     unsafe_if,
     whole_number,
 )
-from longshore.texts import quoted
+from longshore.texts import quoted_name
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class SelectWriter:
             unsafe_if(join.side not in {"", "LEFT"} or join.kind not in {"", "INNER", "OUTER", "CROSS"})
             right, relation = self._relation(join.this, number)
             using = {one.name.lower(): one for one in join.args.get("using") or []}
-            tests = [_using_test(names.named(name), relation.columns.get(name)) for name in using]
+            tests = [_using_test(names.column(name), relation.columns.get(name)) for name in using]
             names = NameScope([*names.relations, replace(relation, merged=using.keys())])
             sql += self._join(join, right, names, tests)
         return sql, names
@@ -168,17 +168,17 @@ class SelectWriter:
     def _key(self, node: exp.Expression) -> Value:
         """Write a key of a GROUP BY: an output's number, a column, or else an output's name."""
         if isinstance(node, exp.Literal):
-            return self._numbered(node)
+            return self._output_at(node)
         try:
             return self._write.value(node)
         except Unsafe:
-            return self._named(node)
+            return self._output_named(node)
 
     def _order(self, order: exp.Order) -> str:
         require_only(order, "expressions")
-        return f"ORDER BY {', '.join(self._ordered(one) for one in order.expressions)}"
+        return f"ORDER BY {', '.join(self._order_item(one) for one in order.expressions)}"
 
-    def _ordered(self, one: exp.Expression) -> str:
+    def _order_item(self, one: exp.Expression) -> str:
         require_only(one, "this", "desc", "nulls_first")
         key = self._sort_key(one.this)
         unsafe_if(key.type.order is not Trust.EXACT)
@@ -194,20 +194,20 @@ class SelectWriter:
     def _sort_key(self, node: exp.Expression) -> Value:
         """Write a key of an ORDER BY: an output's number or name, or else a value."""
         if isinstance(node, exp.Literal):
-            return self._numbered(node)
+            return self._output_at(node)
         names = {(output.name or "").lower() for output in self.outputs}
         bare = node.unnest()
         if isinstance(bare, exp.Column) and len(bare.parts) == 1 and bare.name.lower() in names:
-            return self._named(bare)
+            return self._output_named(bare)
         return self._write.value(node)
 
-    def _numbered(self, node: exp.Expression) -> Value:
+    def _output_at(self, node: exp.Expression) -> Value:
         at = constant(node, None)
         if type(at) is not int or not 1 <= at <= len(self.outputs):
             raise Unsafe
         return self.outputs[at - 1].value
 
-    def _named(self, node: exp.Expression) -> Value:
+    def _output_named(self, node: exp.Expression) -> Value:
         if not isinstance(node, exp.Column) or len(node.parts) != 1:
             raise Unsafe
         values = [output.value for output in self.outputs if (output.name or "").lower() == node.name.lower()]
@@ -272,14 +272,14 @@ class ResultColumn:
     @property
     def sql(self) -> str:
         """The engine's SQL that makes its column of the source's."""
-        read = quoted(self.read)
-        return f"{f'CAST({read} AS HUGEINT)' if self.huge else read} AS {quoted(self.name)}"
+        read = quoted_name(self.read)
+        return f"{f'CAST({read} AS HUGEINT)' if self.huge else read} AS {quoted_name(self.name)}"
 
 
 def empty_table(table: Table) -> str:
     """Give an empty table in the engine's SQL, with the names and types of a table."""
     columns = ", ".join(
-        f"CAST(NULL AS {column.type.engine or 'VARCHAR'}) AS {quoted(column.name)}" for column in table.columns
+        f"CAST(NULL AS {column.type.engine or 'VARCHAR'}) AS {quoted_name(column.name)}" for column in table.columns
     )
     return f"(SELECT {columns} LIMIT 0)"
 

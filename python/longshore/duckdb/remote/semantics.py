@@ -93,9 +93,9 @@ class _Columns:
         """Give the columns whose values an expression may have."""
         if isinstance(node, exp.Query) and node.is_star:
             return list(self.of_query(node))
-        return [found for leaf in _leaves(node) if isinstance(leaf, exp.Column) for found in self.named(leaf)]
+        return [found for leaf in _leaves(node) if isinstance(leaf, exp.Column) for found in self.columns(leaf)]
 
-    def named(self, node: Any) -> list[Found]:
+    def columns(self, node: Any) -> list[Found]:
         """Give the column of a name, of one table or of any."""
         table = node.table.lower() if isinstance(node, exp.Column) else ""
         name = node.name.lower()
@@ -114,10 +114,10 @@ class _Columns:
     def _every(self) -> Iterator[Found]:
         return (found for columns in self._by_table.values() for found in columns.values())
 
-    def shared(self, join: exp.Join) -> Iterator[Found]:
+    def shared_columns(self, join: exp.Join) -> Iterator[Found]:
         """Give the columns that a join compares by their names."""
         for name in join.args.get("using") or []:
-            yield from self.named(name)
+            yield from self.columns(name)
         if join.method.upper() == "NATURAL":
             yield from self._every()
 
@@ -144,7 +144,7 @@ def _leaves(node: Any) -> Iterator[Any]:
 def _differing(node: Any, columns: _Columns, params: Params) -> Iterator[Found]:
     """Give the columns that an expression compares otherwise than their database."""
     collated = list(_made_equal(node, columns))
-    for pair in _compared(node):
+    for pair in _comparisons(node):
         found = [one for side in pair for one in columns.find(side)]
         collated += found
         # A char(n) ignores the blanks of constants and of varchar, not those of text.
@@ -166,7 +166,7 @@ def _ends_blank(node: exp.Expression, params: Params) -> bool:
     return isinstance(text, str) and text.endswith(" ")
 
 
-def _compared(node: Any) -> Iterator[tuple[exp.Expression, exp.Expression]]:
+def _comparisons(node: Any) -> Iterator[tuple[exp.Expression, exp.Expression]]:
     """Give the pairs that are compared."""
     if isinstance(node, _COMPARISONS):
         left, right = node.this.unnest(), node.expression.unnest()
@@ -198,7 +198,7 @@ def _padding_seen(node: Any) -> Sequence[Any]:
 def _made_equal(node: Any, columns: _Columns) -> Iterator[Found]:
     """Give the columns of which the engine compares the values of rows, or with a pattern."""
     if isinstance(node, exp.Join):
-        yield from columns.shared(node)
+        yield from columns.shared_columns(node)
     elif isinstance(node, exp.SetOperation):
         every = isinstance(node, exp.Union) and not node.args.get("distinct")
         yield from () if every else (one for side in (node.left, node.right) for one in columns.of_query(side))

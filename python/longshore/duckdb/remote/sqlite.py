@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from longshore.duckdb.remote.dialect import Ask, Dialect, rows_of
 from longshore.duckdb.remote.types import Column, Kind, Table, Trust, Type
-from longshore.texts import quoted
+from longshore.texts import quoted_name
 
 _TABLES = """
 SELECT schema, name, type, strict FROM pragma_table_list
@@ -59,4 +59,4 @@ class SQLite(Dialect):
         return Table(f"{self.name(schema)}.{self.name(table)}", columns, is_typed=is_typed, version=version)
 
     def _text(self, value: str) -> str:
-        return quoted(value, "'")
+        return quoted_name(value, "'")

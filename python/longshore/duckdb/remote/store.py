@@ -14,7 +14,7 @@ from longshore.frames.pushdown import Pushdown, fold_name
 from longshore.frames.stored import FORM, engine_rows, numbered_flags, schema_of, without_nulls
 from longshore.options import Options
 from longshore.target import target
-from longshore.texts import quoted
+from longshore.texts import quoted_name
 
 if TYPE_CHECKING:
     from longshore._core import StoreTable, StoreTransaction
@@ -44,7 +44,9 @@ def _is_elsewhere(parts: Sequence[str]) -> bool:
 
 
 def _table(name: str, columns: Sequence[str]) -> Table:
-    return Table(quoted(name), [Column(each, quoted(each), Type(Kind.OTHER)) for each in columns], is_typed=False)
+    return Table(
+        quoted_name(name), [Column(each, quoted_name(each), Type(Kind.OTHER)) for each in columns], is_typed=False
+    )
 
 
 class StoreSource:
@@ -62,7 +64,7 @@ class StoreSource:
 
     @property
     def _transaction(self) -> "StoreTransaction":
-        session = self._session = self._session or _opened(self._conn)
+        session = self._session = self._session or _open(self._conn)
         return session.snapshot()
 
     def table(self, parts: tuple[str, ...]) -> Table:
@@ -92,7 +94,7 @@ class StoreSource:
         if stored.definition is None and not texts:
             return rows
         condition = without_nulls(rows, means_of(pushdown, wanted)) if texts else ""
-        return View(rows, [f"{_shown(each, texts)} AS {quoted(each.name)}" for each in wanted], condition)
+        return View(rows, [f"{_view_item(each, texts)} AS {quoted_name(each.name)}" for each in wanted], condition)
 
     def _scan(self, table: str, columns: list[str], predicates: list[tuple[str, str, Any]]) -> Any:
         form = "stored" if self._verifies else FORM
@@ -106,12 +108,12 @@ class StoreSource:
             session.close()
 
 
-def _shown(column: Stored, texts: Mapping[str, str]) -> str:
-    value = column.generated or texts.get(column.name) or quoted(column.name)
+def _view_item(column: Stored, texts: Mapping[str, str]) -> str:
+    value = column.generated or texts.get(column.name) or quoted_name(column.name)
     return f"CAST({value} AS {column.kind})" if column.kind else value
 
 
-def _opened(conn: Any) -> "Session":
+def _open(conn: Any) -> "Session":
     session: Any
     if sources.is_adopted(conn):
         session = sources.adopt(conn)

@@ -14,7 +14,7 @@ from sqlglot.tokens import Token, TokenType
 from longshore import _core
 from longshore.duckdb.remote.types import Column, Table
 from longshore.errors import NotSupportedError
-from longshore.texts import quoted
+from longshore.texts import quoted_name
 
 if TYPE_CHECKING:
     from longshore.duckdb.remote.plan import Plan
@@ -34,7 +34,7 @@ class Edit:
     end: int
     text: str
 
-    def shifted(self, by: int) -> "Edit":
+    def shift(self, by: int) -> "Edit":
         """Give the same edit in a text that begins elsewhere."""
         return replace(self, start=self.start + by, end=self.end + by)
 
@@ -42,11 +42,11 @@ class Edit:
 def tokenize(query: str) -> Tokens:
     """Give the tokens; none where a quotation does not end."""
     try:
-        words = _tokenized(query)
+        words = _tokenize(query)
         if words and words[0].token_type is TokenType.COMMAND:
             # EXPLAIN and other commands, which the tokenizer takes for one word and a text.
-            rest = _tokenized(query[words[0].end + 1 :])
-            return [words[0], *(_shifted(word, words[0].end + 1) for word in rest)]
+            rest = _tokenize(query[words[0].end + 1 :])
+            return [words[0], *(_shift(word, words[0].end + 1) for word in rest)]
     except SqlglotError:
         return []
     return words
@@ -68,7 +68,7 @@ def parse(query: str, words: Tokens) -> Sequence[exp.Expression] | None:
     return statements if len(statements) == sum(tree is not None for tree in trees) else None
 
 
-def _tokenized(query: str) -> list[Token]:
+def _tokenize(query: str) -> list[Token]:
     """Give the tokens, in spite of the tokenizer, which takes ``$1,$`` for the beginning of a quotation."""
     pieces = _core.sql_places(query, "duckdb")
     ends = [*itertools.accumulate(map(len, pieces))]
@@ -95,11 +95,11 @@ def _parameter(word: Token) -> list[Token]:
     ]
 
 
-def _shifted(word: Token, by: int) -> Token:
+def _shift(word: Token, by: int) -> Token:
     return Token(word.token_type, word.text, line=word.line, col=word.col, start=word.start + by, end=word.end + by)
 
 
-def parenthesized(words: Tokens) -> list[tuple[int, int]]:
+def parentheses(words: Tokens) -> list[tuple[int, int]]:
     """Give the positions of each pair of parentheses, inner pairs first."""
     opened: list[int] = []
     pairs = []
@@ -225,7 +225,7 @@ class Reference:
 
     def replacements(self, by: str) -> list[Edit]:
         """Give the edits that replace it by another table."""
-        return [Edit(self.start, self.end, by if self.is_named else f"{by} AS {quoted(self.alias)}"), *self.edits]
+        return [Edit(self.start, self.end, by if self.is_named else f"{by} AS {quoted_name(self.alias)}"), *self.edits]
 
 
 def is_read_once(node: exp.Expression) -> bool:
@@ -282,7 +282,9 @@ def _add_columns(tree: exp.Expression, references: Sequence[Reference]) -> None:
             after = column.parts[length : length + 1]
             if reference is None or not after:
                 continue
-            reference.edits.append(Edit(parts[0].meta["start"], parts[length - 1].meta["end"], quoted(reference.alias)))
+            reference.edits.append(
+                Edit(parts[0].meta["start"], parts[length - 1].meta["end"], quoted_name(reference.alias))
+            )
             break
 
 
@@ -306,7 +308,7 @@ def find_in_tokens(words: Sequence[Token], sources: Collection[str]) -> list[Ref
         bare = at > 0 and words[at - 1].text.upper() in _BARE
         if at and not bare and words[at - 1].token_type not in _BEFORE:
             continue
-        parts = _dotted(words, at)
+        parts = _dotted_name(words, at)
         if len(parts) > 1:
             names = tuple(part.text for part in parts[1:])
             behind = words[at + 2 * len(parts) - 1 :][:1]
@@ -315,7 +317,7 @@ def find_in_tokens(words: Sequence[Token], sources: Collection[str]) -> list[Ref
     return references
 
 
-def _dotted(words: Sequence[Token], at: int) -> list[Token]:
+def _dotted_name(words: Sequence[Token], at: int) -> list[Token]:
     parts = [words[at]]
     while at + 2 < len(words) and words[at + 1].token_type is TokenType.DOT and len(parts) < _MOST_PARTS:
         parts.append(words[at + 2])
@@ -409,9 +411,9 @@ class ParsedQuery:
 
 def parse_query(query: str, sources: Sources) -> ParsedQuery:
     """Parse a query, or give it from the cache."""
-    return _cached(query, sources) if len(query) <= _LONGEST_TEXT else ParsedQuery(query, sources)
+    return _parse(query, sources) if len(query) <= _LONGEST_TEXT else ParsedQuery(query, sources)
 
 
 @lru_cache(maxsize=_CACHE_SIZE)
-def _cached(query: str, sources: Sources) -> ParsedQuery:
+def _parse(query: str, sources: Sources) -> ParsedQuery:
     return ParsedQuery(query, sources)
