@@ -41,7 +41,7 @@ pub(crate) fn rows(sets: &[Vec<&Value>], asked: Option<&Schema>) -> Result<Recor
         let name = field.map_or(number.as_str(), |field| field.name());
         let column = column(&values, name)?;
         let column = match field {
-            Some(field) => asked_for(column, field)?,
+            Some(field) => convert(column, field)?,
             None => column,
         };
         let own = Field::new(name, column.data_type().clone(), true);
@@ -88,7 +88,7 @@ fn uuid() -> HashMap<String, String> {
 }
 
 /// The values in the type of `field`, where there is a way.
-fn asked_for(column: ArrayRef, field: &Field) -> Result<ArrayRef> {
+fn convert(column: ArrayRef, field: &Field) -> Result<ArrayRef> {
     let wanted = field.data_type();
     if column.data_type() == wanted || matches!(wanted, DataType::Null | DataType::Union(..)) {
         return Ok(column);

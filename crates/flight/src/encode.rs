@@ -107,13 +107,13 @@ fn plain_type(data_type: &DataType) -> DataType {
 fn plain(data: &ArrayData) -> Result<ArrayData, ArrowError> {
     let children = data.child_data().iter().map(plain).collect::<Result<Vec<_>, _>>()?;
     if let (DataType::Dictionary(..), [values]) = (data.data_type(), &*children) {
-        return looked_up(data, values);
+        return look_up(data, values);
     }
     let plain_type = plain_type(data.data_type());
     ArrayDataBuilder::from(data.clone()).data_type(plain_type).child_data(children).build()
 }
 
-fn looked_up(dictionary: &ArrayData, values: &ArrayData) -> Result<ArrayData, ArrowError> {
+fn look_up(dictionary: &ArrayData, values: &ArrayData) -> Result<ArrayData, ArrowError> {
     if values.is_empty() {
         return Ok(ArrayData::new_null(values.data_type(), dictionary.len()));
     }

@@ -154,7 +154,7 @@ async fn connected(address: Address) -> Result<SendRequest<tonic::body::Body>> {
     };
     let stream = TcpStream::connect((address.host.as_str(), address.port)).await.map_err(unreachable)?;
     stream.set_nodelay(true).map_err(unreachable)?;
-    watched(&stream).map_err(unreachable)?;
+    watch(&stream).map_err(unreachable)?;
     let Some(tls) = &address.tls else { return shaken_hands(stream, &shown).await };
     let name = address.tls_host.as_ref().unwrap_or(&address.host).clone();
     let name = ServerName::try_from(name).map_err(|_| {
@@ -194,7 +194,7 @@ async fn shaken_hands(
 }
 
 /// Has the system find out that a peer is gone: one that has nothing to say, and one that does not take what it is sent.
-fn watched(stream: &TcpStream) -> std::io::Result<()> {
+fn watch(stream: &TcpStream) -> std::io::Result<()> {
     let socket = SockRef::from(stream);
     let probes = TcpKeepalive::new().with_time(SILENCE);
     #[cfg(not(windows))]

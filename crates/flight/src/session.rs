@@ -226,7 +226,7 @@ impl FlightSession {
     }
 
     /// Finds out whether a statement has rows, where its text does not tell.
-    fn looked_at(&self, query: &Query) -> Result<(bool, Option<Prepared>)> {
+    fn look_at(&self, query: &Query) -> Result<(bool, Option<Prepared>)> {
         match Kind::of(&query.text)? {
             Kind::Rows => Ok((true, None)),
             Kind::NoRows => Ok((false, None)),
@@ -280,7 +280,7 @@ impl Session for FlightSession {
         if let Some(schema) = Self::chosen_schema(query) {
             return self.use_schema(&schema).map(|()| Some(0));
         }
-        let (has_rows, prepared) = self.looked_at(query)?;
+        let (has_rows, prepared) = self.look_at(query)?;
         if !has_rows {
             return self.update(query, prepared);
         }
@@ -373,7 +373,7 @@ impl Session for FlightSession {
             Ok(None) => {}
             Err(error) => return Err(self.failed(error)),
         }
-        let (has_rows, prepared) = match self.looked_at(query) {
+        let (has_rows, prepared) = match self.look_at(query) {
             Ok(looked) => looked,
             Err(error) => return Err(self.failed(error)),
         };

@@ -431,7 +431,7 @@ impl Connection {
         self.enqueue_lookup(text, &[Some(parameter.as_bytes().to_vec())])?;
         frontend::flush(&mut self.outbox);
         self.flush(Exchange::Parsing)?;
-        self.looked_up().map_err(|error| self.recover(error))
+        self.lookup_rows().map_err(|error| self.recover(error))
     }
 
     /// A statement of ours, which leaves the unnamed one as it is. Its results are in text.
@@ -445,7 +445,7 @@ impl Connection {
         frontend::close(b'S', LOOKUP, buffer).map_err(no_zero)
     }
 
-    fn looked_up(&mut self) -> Result<Vec<TextRow>> {
+    fn lookup_rows(&mut self) -> Result<Vec<TextRow>> {
         let rows = self.text_rows()?;
         self.expect(b'3', "Close")?;
         self.expect(b'3', "Close")?;

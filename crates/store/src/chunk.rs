@@ -268,7 +268,7 @@ impl Mapped {
             batch.ok_or_else(|| ArrowError::ParseError(format!("it has not {} rows", self.rows)))
         };
         // A part that lies beyond the file, or beyond the part that it is in, makes Arrow panic, before anything is read.
-        let batch = caught(decode)
+        let batch = catch(decode)
             .unwrap_or_else(|| {
                 Err(ArrowError::ParseError(
                     "its parts lie beyond its end, or are not those of its schema".into(),
@@ -320,7 +320,7 @@ thread_local! {
 static HOOK: Once = Once::new();
 
 /// Does work that may panic, on what no check has found; `None` where it has.
-pub(crate) fn caught<T>(work: impl FnOnce() -> T) -> Option<T> {
+pub(crate) fn catch<T>(work: impl FnOnce() -> T) -> Option<T> {
     HOOK.call_once(|| {
         let otherwise = panic::take_hook();
         panic::set_hook(Box::new(move |told| {

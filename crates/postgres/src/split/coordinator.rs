@@ -91,7 +91,7 @@ impl Settings {
         queries: &[Explained],
     ) -> Result<(), NotSplit> {
         let texts = queries.iter().flat_map(|query| query.bare.texts());
-        let Some(asked) = texts.map(asked_for).collect::<Option<Vec<_>>>() else {
+        let Some(asked) = texts.map(setting_names).collect::<Option<Vec<_>>>() else {
             return Err(NotSplit::because("current_setting() of a name that is computed"));
         };
         let names: BTreeSet<&str> = asked.iter().flatten().map(String::as_str).collect();
@@ -120,7 +120,7 @@ impl Settings {
 }
 
 /// The settings that an expression asks for; `None` where a name is not a plain text.
-fn asked_for(text: &str) -> Option<Vec<String>> {
+fn setting_names(text: &str) -> Option<Vec<String>> {
     let found = DIALECT.tokens(text);
     let calls = found.windows(3).filter(|call| call[0].is_word("current_setting") && call[1].is_mark("("));
     calls
@@ -237,12 +237,12 @@ mod tests {
     fn names_of_settings_are_found() {
         let text =
             "((t.k = 3) AND (current_setting('harbour.Berth'::text, true) <> current_setting('a.b'::text)))";
-        assert_eq!(asked_for(text).unwrap(), ["harbour.berth", "a.b"]);
-        assert_eq!(asked_for("(t.current_setting = 1)").unwrap(), [""; 0]);
+        assert_eq!(setting_names(text).unwrap(), ["harbour.berth", "a.b"]);
+        assert_eq!(setting_names("(t.current_setting = 1)").unwrap(), [""; 0]);
         for computed in
             ["current_setting(t.name)", "current_setting(('a.'::text || t.b))", "current_setting(E'a\\b')"]
         {
-            assert_eq!(asked_for(computed), None, "{computed}");
+            assert_eq!(setting_names(computed), None, "{computed}");
         }
     }
 

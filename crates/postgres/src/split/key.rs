@@ -72,7 +72,7 @@ impl Key {
                 (format!("pg_catalog.{}", DIALECT.quoted_name(&builtin.name)), builtin_operators())
             }
             Some(builtin) => return Err(NotSplit::Failed(without_order(name, &builtin.label()))),
-            None => looked_up(session, column)?,
+            None => look_up(session, column)?,
         };
         Ok(Self {
             table: column.table,
@@ -110,7 +110,7 @@ fn builtin_operators() -> Operators {
     Operators { less: operator("<"), at_least: operator(">=") }
 }
 
-fn looked_up(session: &mut PostgresSession, column: &Described) -> Result<(String, Operators), NotSplit> {
+fn look_up(session: &mut PostgresSession, column: &Described) -> Result<(String, Operators), NotSplit> {
     let answer = session.connection.ask(Step::run(ORDER_LOOKUP).bind(&column.oid.to_string()))?;
     match operators(&answer) {
         Some(operators) => Ok((answer.cell(0, 1).to_owned(), operators)),

@@ -41,7 +41,7 @@ pub(crate) fn reader(wanted: &DataType, class: Class, options: &ReadOptions) -> 
     let render: Render = match wanted {
         DataType::Boolean => flag,
         _ if wanted.is_integer() => whole,
-        DataType::Float32 => spelt,
+        DataType::Float32 => spell,
         DataType::Float64 | DataType::Decimal128(..) | DataType::Decimal256(..) => number,
         DataType::Utf8 | DataType::LargeUtf8 => any,
         DataType::Binary | DataType::LargeBinary => bytes,
@@ -112,7 +112,7 @@ fn whole(cell: Cell<'_>, to: &mut Vec<u8>) -> Result<(), Misfit> {
 }
 
 /// All the decimals of a real, so that it is compared as the number that it is.
-fn spelt(cell: Cell<'_>, to: &mut Vec<u8>) -> Result<(), Misfit> {
+fn spell(cell: Cell<'_>, to: &mut Vec<u8>) -> Result<(), Misfit> {
     match cell {
         Cell::Real(value) if value.is_finite() => {
             #[allow(clippy::cast_possible_truncation)] // what is lost is seen in the same line
