@@ -6,6 +6,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Generator, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import product
@@ -136,11 +137,9 @@ class Database:
         with pytest.raises(refusal.error, match=refusal.reason):
             yield
 
-    @contextlib.contextmanager
-    def refuses_a_key(self) -> Iterator[None]:
+    def refuses_a_key(self) -> AbstractContextManager[pytest.ExceptionInfo[longshore.IntegrityError] | None]:
         """Run the block, which ends with an IntegrityError where keys are enforced."""
-        with pytest.raises(longshore.IntegrityError) if self.quirks.enforces_keys else contextlib.nullcontext():
-            yield
+        return pytest.raises(longshore.IntegrityError) if self.quirks.enforces_keys else contextlib.nullcontext()
 
 
 def _with_descendants(process: int) -> Iterator[int]:
@@ -187,7 +186,7 @@ _ELSEWHERE = {"sqlite", "duckdb"}
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Give each test the sources that run its module; where a lane runs it again, those that the lane may change."""
     names = {metafunc.module.__name__.rpartition(".")[2], metafunc.function.__name__}
-    sources = [quirks for quirks in SOURCES if not names & quirks.left_out]
+    sources = [quirks for quirks in SOURCES if not names & quirks.not_run(is_long=IS_LONG)]
     if metafunc.config.option.markexpr:
         sources = [quirks for quirks in sources if quirks.source in _ELSEWHERE]
     if {"database", "target"} <= {*metafunc.fixturenames}:

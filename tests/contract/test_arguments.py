@@ -114,7 +114,7 @@ def test_of_a_read(database: Database, how: str) -> None:
 
 
 def test_of_a_write(database: Database, table: str) -> None:
-    database.execute(f"CREATE TABLE {table} ({database.column('id', 'int64', 'PRIMARY KEY')}, n int)")
+    database.execute(f"CREATE TABLE {table} ({database.column('id', 'int64', database.quirks.primary_key)}, n int)")
     usual = {"data": {"id": [1], "n": [2]}, "table": table, "conn": database.url}
     assert [*unsaid(longshore.write_sql, usual, WRITES)] == []
     assert database.rows(table) == []

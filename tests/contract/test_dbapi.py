@@ -297,7 +297,7 @@ def test_a_write_is_done_whose_rows_no_one_fetches(database: Database, table: st
 
 
 def test_an_error_of_the_first_rows_is_raised_by_execute(database: Database, table: str) -> None:
-    database.execute(f"CREATE TABLE {table} (n int PRIMARY KEY)", f"INSERT INTO {table} VALUES (1)")
+    database.execute(f"CREATE TABLE {table} (n int {database.quirks.primary_key})", f"INSERT INTO {table} VALUES (1)")
     with longshore.connect(database.url) as connection, connection.cursor() as cursor:
         with database.can("RETURNING"), pytest.raises(longshore.IntegrityError):
             cursor.execute(f"INSERT INTO {table} VALUES (2), (1) RETURNING n")

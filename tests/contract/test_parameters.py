@@ -113,8 +113,9 @@ def test_null(database: Database, table: str, protocol: str) -> None:
         insert = f"INSERT INTO {table} VALUES ({database.quirks.places(2)})"
         for row in ([1, None], [None, "a"], [None, None]):
             assert connection.execute(insert, row) == 1
-        changed = connection.execute(f"UPDATE {table} SET v = :v WHERE n = :n", {"v": None, "n": None})
-        assert changed == (0 if database.quirks.counts_changes else None)
+        with database.can("an UPDATE"):
+            changed = connection.execute(f"UPDATE {table} SET v = :v WHERE n = :n", {"v": None, "n": None})
+            assert changed == (0 if database.quirks.counts_changes else None)
     found = database.rows(f"SELECT n, v FROM {table}")
     assert sorted(found, key=str) == [(1, None), (None, "a"), (None, None)]
     # It equals nothing, not itself either.

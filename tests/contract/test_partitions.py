@@ -27,7 +27,8 @@ with longshore.connect(sys.argv[1]) as connection, connection.cursor() as cursor
 @pytest.fixture
 def query(database: Database, table: str) -> str:
     """Give a query of a table that is large enough for parts."""
-    database.execute(f"CREATE TABLE {table} (id {database.quirks.types['int64'].native} PRIMARY KEY, t varchar(100))")
+    native = database.quirks.types["int64"].native
+    database.execute(f"CREATE TABLE {table} (id {native} {database.quirks.primary_key}, t varchar(100))")
     data = pa.table({"id": range(ROWS), "t": ["x" * 100] * ROWS})
     longshore.write_sql(data, table, database.url, if_exists="append")
     return f"SELECT id, t FROM {table}"

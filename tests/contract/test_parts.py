@@ -21,7 +21,8 @@ ROWS = 2_000
 @pytest.fixture(scope="module")
 def parted(database: Database) -> Iterator[str]:
     """Give a table with a key, and columns that have NULLs and equal values."""
-    columns = f"id {database.quirks.types['int64'].native} PRIMARY KEY, word varchar(20), k int, version int"
+    quirks = database.quirks
+    columns = f"id {quirks.types['int64'].native} {quirks.primary_key}, word varchar(20), k int, version int"
     database.execute(f"CREATE TABLE parted ({columns})", "CREATE TABLE void (id int, word varchar(20))")
     data = {
         "id": range(ROWS),
@@ -98,7 +99,8 @@ def test_a_list_is_its_queries_in_order(database: Database, parted: str) -> None
 @pytest.mark.costly
 @pytest.mark.parametrize("way", ["alone", "key", "nulls", "list", "serial", "stream"])
 def test_one_snapshot_while_another_session_writes(database: Database, table: str, way: str) -> None:
-    columns = f"id {database.quirks.types['int64'].native} PRIMARY KEY, k int, version int"
+    quirks = database.quirks
+    columns = f"id {quirks.types['int64'].native} {quirks.primary_key}, k int, version int"
     database.execute(f"CREATE TABLE {table} ({columns})")
     data = pa.table({"id": range(500), "k": [n % 7 for n in range(500)], "version": [0] * 500})
     longshore.write_sql(data, table, database.url, if_exists="append")
@@ -143,7 +145,8 @@ def test_one_snapshot_while_another_session_writes(database: Database, table: st
     finally:
         over.set()
         writer.join()
-    assert failures == []
+    for failure in failures:
+        raise failure
     assert len(versions) >= 3
 
 

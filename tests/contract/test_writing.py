@@ -19,7 +19,6 @@ Rows = list[tuple[Any, ...]]
 MODES = ("fail", "append", "replace", "truncate", "upsert")
 #: Modes that write into a table that must be there, and those that make one.
 INTO, MAKING = ("append", "truncate", "upsert"), ("fail", "replace")
-BEFORE: Rows = [(1, "Ada", 5), (2, "Bob", 5)]
 
 
 def boats(*rows: tuple[int | None, str | None]) -> pa.Table:
@@ -30,20 +29,31 @@ def boats(*rows: tuple[int | None, str | None]) -> pa.Table:
 
 def make(database: Database, table: str, more: str = "") -> None:
     """Make a table with two boats, and a column that a write may leave out."""
+    default = "" if database.quirks.default is None else f"DEFAULT {database.quirks.default}"
     columns = (
-        database.column("id", "int64", "PRIMARY KEY"),
+        database.column("id", "int64", database.quirks.primary_key),
         f"name varchar(20){more}",
-        database.column("berth", "int32", "DEFAULT 5"),
+        database.column("berth", "int32", default),
     )
     database.execute(
         f"CREATE TABLE {table} ({', '.join(columns)})", f"INSERT INTO {table} (id, name) VALUES (1, 'Ada'), (2, 'Bob')"
     )
 
 
-def write(data: Any, table: str, conn: Any, mode: Any, **arguments: Any) -> int:
+def kept(database: Database, *more: tuple[int, str | None]) -> Rows:
+    """Give the rows that `make` has made, and others, with the column that is left out."""
+    return [(*row, database.quirks.default) for row in ((1, "Ada"), (2, "Bob"), *more)]
+
+
+def write(database: Database, data: Any, table: str, conn: Any, mode: Any, **arguments: Any) -> int:
     """Write by the key `id`, where the mode has one."""
-    key = None if mode in {"append", "truncate"} else "id"
-    return longshore.write_sql(data, table, conn, if_exists=mode, **{"key": key, **arguments})
+    return longshore.write_sql(data, table, conn, if_exists=mode, **{"key": key_of(database, mode, "id"), **arguments})
+
+
+def key_of(database: Database, mode: str, column: str) -> str | None:
+    """Give the column as the key, where the mode and the source have one."""
+    has_key = mode == "upsert" or (mode in MAKING and "a key" not in database.quirks.cannot)
+    return column if has_key else None
 
 
 def an(mode: str) -> str:
@@ -55,35 +65,35 @@ def test_append(database: Database, table: str) -> None:
     make(database, table)
     # By the columns' names, in any order and case; a column that is left out has its default.
     data = boats((3, "Cid"), (4, None)).select(["name", "id"])
-    assert write(data, table, database.url, "append") == 2
-    assert database.rows(table) == [*BEFORE, (3, "Cid", 5), (4, None, 5)]
+    assert write(database, data, table, database.url, "append") == 2
+    assert database.rows(table) == kept(database, (3, "Cid"), (4, None))
     data = pa.table({"ID": [9], "Berth": pa.array([None], pa.int32())})
     if database.source in {"postgresql", "served_postgresql", "oracle"}:
         # Names are as they are written, not as an unquoted one would be read.
         with pytest.raises(longshore.ProgrammingError, match=r"""has no column ("ID", "Berth"|'ID', 'Berth')"""):
-            write(data, table, database.url, "append")
+            write(database, data, table, database.url, "append")
         return
-    assert write(data, table, database.url, "append") == 1
+    assert write(database, data, table, database.url, "append") == 1
     assert database.rows(f"SELECT * FROM {table} WHERE id = 9") == [(9, None, None)]
 
 
 def test_truncate_keeps_the_table(database: Database, table: str) -> None:
     make(database, table)
-    assert write(boats((2, "Zoe")), table, database.url, "truncate") == 1
-    assert database.rows(table) == [(2, "Zoe", 5)]
+    assert write(database, boats((2, "Zoe")), table, database.url, "truncate") == 1
+    assert database.rows(table) == [(2, "Zoe", database.quirks.default)]
 
 
 def test_replace_makes_another_table(database: Database, table: str) -> None:
     make(database, table)
     data = pa.table({"id": [7, 8], "note": ["new", None]})
     for _ in range(2):
-        assert write(data, table, database.url, "replace") == 2
+        assert write(database, data, table, database.url, "replace") == 2
         assert database.rows(table) == [(7, "new"), (8, None)]
     # The key is the new table's.
     with database.refuses_a_key():
-        write(data, table, database.url, "append")
+        write(database, data, table, database.url, "append")
     # Of any other columns, and without rows.
-    assert write(pa.table({"only": [1.5]}).slice(1), table, database.url, "replace", key=None) == 0
+    assert write(database, pa.table({"only": [1.5]}).slice(1), table, database.url, "replace", key=None) == 0
     assert database.rows(table) == []
 
 
@@ -94,7 +104,7 @@ def test_a_new_table(database: Database, table: str, mode: str) -> None:
     data = pa.table({"id": [1, 2], "price": ["1.50", None], "need": [7, 8]}, schema=schema)
     price = database.quirks.types.get("decimal") or database.quirks.types["text"]
     types = {"price": price.native}
-    assert write(data, table, database.url, mode, types=types) == 2
+    assert write(database, data, table, database.url, mode, types=types) == 2
     text = "1.5000000000" if price.arrow != pa.string() else "1.50"
     assert [(each, cell and str(cell)) for each, cell, _ in database.rows(table)] == [(1, text), (2, None)]
     found = longshore.schema(f"SELECT price FROM {table}", database.url)
@@ -106,10 +116,10 @@ def test_a_new_table(database: Database, table: str, mode: str) -> None:
 def test_fail_needs_a_free_name(database: Database, table: str) -> None:
     make(database, table)
     with pytest.raises(longshore.ProgrammingError, match=r"there already|already exists") as caught:
-        write(boats((1, "Ada")), table, database.url, "fail")
+        write(database, boats((1, "Ada")), table, database.url, "fail")
     assert "append" in (caught.value.hint or "")
     assert caught.value.sqlstate in {"42P07", "42S01", None}
-    assert database.rows(table) == BEFORE
+    assert database.rows(table) == kept(database)
 
 
 def test_upsert_replaces_and_adds(database: Database, table: str) -> None:
@@ -117,43 +127,44 @@ def test_upsert_replaces_and_adds(database: Database, table: str) -> None:
     data = boats((2, "Bea"), (5, "Eve"), (5, "Fay"), (1, None))
     with database.can(an("upsert")):
         # The last of equal keys is the one that stays.
-        assert write(data, table, database.url, "upsert") == 4
+        assert write(database, data, table, database.url, "upsert") == 4
         assert database.rows(table) == [(1, None, 5), (2, "Bea", 5), (5, "Fay", 5)]
         keys = boats((1, ""), (8, "")).select(["id"])
-        assert write(keys, table, database.url, "upsert") == 2
+        assert write(database, keys, table, database.url, "upsert") == 2
         assert database.rows(table) == [(1, None, 5), (2, "Bea", 5), (5, "Fay", 5), (8, None, 5)]
 
 
 def test_upsert_by_several_columns(database: Database, table: str) -> None:
+    unique = database.quirks.unique and f", {database.quirks.unique} (n, word)"
     database.execute(
-        f"CREATE TABLE {table} (word varchar(9) NOT NULL, n int NOT NULL, v int, {database.quirks.unique} (n, word))",
+        f"CREATE TABLE {table} (word varchar(9) NOT NULL, n int NOT NULL, v int{unique})",
         f"INSERT INTO {table} VALUES ('x', 1, 0), ('y', 1, 0)",
     )
     data = pa.table({"v": [1, 2, 3], "word": ["x", "z", "x"], "n": [1, 1, 1]})
     with database.can(an("upsert")):
         # In any order.
-        assert write(data, table, database.url, "upsert", key=["word", "n"]) == 3
+        assert write(database, data, table, database.url, "upsert", key=["word", "n"]) == 3
         assert database.rows(table) == [("x", 1, 3), ("y", 1, 0), ("z", 1, 2)]
         for key in ("word", ["n", "word", "v"]) if database.quirks.enforces_keys else ():
             with pytest.raises(longshore.ProgrammingError, match="unique index"):
-                write(data, table, database.url, "upsert", key=key)
+                write(database, data, table, database.url, "upsert", key=key)
 
 
 def test_a_key_cannot_be_null(database: Database, table: str) -> None:
     make(database, table)
     for mode in ("upsert", "replace"):
-        with database.can(an(mode)):
+        with database.can(an(mode), "a key"):
             with pytest.raises(longshore.DataError) as caught:
-                write(boats((3, "Cid"), (None, "Dan")), table, database.url, mode)
+                write(database, boats((3, "Cid"), (None, "Dan")), table, database.url, mode, key="id")
             assert (caught.value.column, caught.value.row) == ("id", 1)
-    assert database.rows(table) == BEFORE
+    assert database.rows(table) == kept(database)
 
 
 def test_a_missing_table_is_said(database: Database, table: str) -> None:
     missing = f"there is no table .*({table}|{table.upper()})"
     for mode in INTO:
         with database.can(an(mode)), pytest.raises(longshore.ProgrammingError, match=missing):
-            write(boats((1, "Ada")), table, database.url, mode)
+            write(database, boats((1, "Ada")), table, database.url, mode)
 
 
 def test_columns_that_the_table_has_not_are_named(database: Database, table: str) -> None:
@@ -162,10 +173,10 @@ def test_columns_that_the_table_has_not_are_named(database: Database, table: str
     twice = pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["id", "id"])
     for mode in INTO:
         with database.can(an(mode)), pytest.raises(longshore.ProgrammingError, match=r"no columns? .*speed.*draught"):
-            write(data, table, database.url, mode)
+            write(database, data, table, database.url, mode)
         with pytest.raises(longshore.Error, match=r"two columns|twice"):
-            write(twice, table, database.url, mode)
-        assert database.rows(table) == BEFORE
+            write(database, twice, table, database.url, mode)
+        assert database.rows(table) == kept(database)
 
 
 def test_a_column_that_must_have_a_value_is_named(database: Database, table: str) -> None:
@@ -173,7 +184,7 @@ def test_a_column_that_must_have_a_value_is_named(database: Database, table: str
     without = [pa.table({"id": [1]})] if database.quirks.asks_for_values else []
     for data in (*without, pa.table({"id": [1], "need": pa.nulls(1, pa.int32())})):
         with pytest.raises(longshore.Error, match=r"need|NEED"):
-            write(data, table, database.url, "append")
+            write(database, data, table, database.url, "append")
     assert database.rows(table) == []
 
 
@@ -182,25 +193,25 @@ def test_generated_columns_are_the_tables_own(database: Database, table: str) ->
         database.execute(
             f"CREATE TABLE {table} (id int, twice int GENERATED ALWAYS AS (id * 2) {database.quirks.generated})"
         )
-        assert write(pa.table({"id": [4]}), table, database.url, "append") == 1
+        assert write(database, pa.table({"id": [4]}), table, database.url, "append") == 1
         assert database.rows(table) == [(4, 8)]
         with pytest.raises(longshore.ProgrammingError, match=r"generates .*twice"):
-            write(pa.table({"id": [4], "twice": [8]}), table, database.url, "append")
+            write(database, pa.table({"id": [4], "twice": [8]}), table, database.url, "append")
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_any_name(database: Database, table: str, mode: str) -> None:
     name = f'{table} Größe "select" `x` \' ; --'
     column = "order \"by\" '?' `$1` :a \\ €"
-    quoted, key = database.quirks.name(name), database.quirks.name(column)
+    quoted, key, own = database.quirks.name(name), database.quirks.name(column), key_of(database, mode, column)
     # A name that is more than a word is quoted, as SQL's standard does it.
     standard = '"' + name.replace('"', '""') + '"'
-    own = None if mode in {"append", "truncate"} else column
     with database.can("any name", an(mode)):
         if mode != "fail" and "any name" not in database.quirks.cannot:
-            database.execute(f"CREATE TABLE {quoted} ({database.column(column, 'int64', 'PRIMARY KEY')}, n int)")
+            declared = database.column(column, "int64", database.quirks.primary_key)
+            database.execute(f"CREATE TABLE {quoted} ({declared}, n int)")
         try:
-            assert write(pa.table({column: [1], "n": [2]}), standard, database.url, mode, key=own) == 1
+            assert write(database, pa.table({column: [1], "n": [2]}), standard, database.url, mode, key=own) == 1
             assert database.rows(f"SELECT {key}, n FROM {quoted}") == [(1, 2)]
         finally:
             database.execute(f"DROP TABLE IF EXISTS {quoted}")
@@ -224,7 +235,7 @@ def test_texts_in_any_arrow_layout(database: Database, table: str) -> None:
         data = pa.table({"n": range(3), **{f"c_{shape}": SHAPES[shape] for shape in shapes}})
         database.execute(f"DROP TABLE IF EXISTS {table}")
         with database.can(limit) if shapes == ["large"] else contextlib.nullcontext():
-            assert write(data, table, database.url, "fail", key=None) == 3
+            assert write(database, data, table, database.url, "fail", key=None) == 3
             expected = zip(range(3), *(SHAPES[shape].to_pylist() for shape in shapes), strict=True)
             assert database.rows(table) == [*expected]
 
@@ -256,7 +267,7 @@ def test_each_type_comes_back(database: Database, table: str, mode: str) -> None
             database.execute(f"CREATE TABLE {table} (n int, {natives})")
         data = pa.table({"n": range(3), **{f"c_{name}": column_of(name) for name in names}})
         with contextlib.nullcontext() if is_written[names[0]] else database.can(refusals[names[0]]):
-            write(data, table, database.url, mode if has_table else "fail", key=None)
+            write(database, data, table, database.url, mode if has_table else "fail", key=None)
             found = longshore.read_sql(f"SELECT * FROM {table} ORDER BY n", database.url, return_type="arrow")
             for name, kind, column in zip(names, kinds.values(), found.columns[1:], strict=True):
                 assert kind is not None or name in quirks.holds_otherwise
@@ -272,10 +283,11 @@ def test_many_batches_are_one_write(database: Database, table: str, mode: str) -
     counter = itertools.count(10)
     sizes = [0, 1, 5, 3000, 1, 0, 2000]
     batches = [boats(*((next(counter), f"boat {number}") for number in range(size))) for size in sizes]
-    assert write(iter(batches), table, database.url, mode) == sum(sizes)
-    wanted = [(row["id"], row["name"]) for row in pa.concat_tables(batches).to_pylist()]
-    found = database.rows(f"SELECT id, name FROM {table} WHERE id >= 10 ORDER BY id")
-    assert found == wanted
+    with database.can(an(mode)):
+        assert write(database, iter(batches), table, database.url, mode) == sum(sizes)
+        wanted = [(row["id"], row["name"]) for row in pa.concat_tables(batches).to_pylist()]
+        found = database.rows(f"SELECT id, name FROM {table} WHERE id >= 10 ORDER BY id")
+        assert found == wanted
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -283,9 +295,9 @@ def test_no_rows(database: Database, table: str, mode: str) -> None:
     if mode != "fail":
         make(database, table)
     with database.can(an(mode)):
-        assert write(boats(), table, database.url, mode) == 0
+        assert write(database, boats(), table, database.url, mode) == 0
         found = database.rows(f"SELECT id, name FROM {table} ORDER BY id")
-        assert found == ([row[:2] for row in BEFORE] if mode in {"append", "upsert"} else [])
+        assert found == ([row[:2] for row in kept(database)] if mode in {"append", "upsert"} else [])
 
 
 def fails(data: pa.Table) -> Iterator[pa.Table]:
@@ -322,20 +334,21 @@ def test_a_failure_on_the_way_undoes_all(database: Database, table: str, mode: s
         make(database, table)
     takes_key = {
         "a key that is there": mode == "upsert" or not database.quirks.enforces_keys,
-        "a key that is NULL": mode in {"append", "truncate"} and not database.quirks.primary_key,
+        "a key that is NULL": "a key" in database.quirks.cannot
+        or (mode in {"append", "truncate"} and not database.quirks.primary_key),
     }
     if not refusal and takes_key.get(late):
-        assert write(data(), table, database.url, mode) == 5_002
+        assert write(database, data(), table, database.url, mode) == 5_002
         assert len(database.rows(table)) == {"append": 5_004, "upsert": 5_003}.get(mode, 5_002)
         return
     before = database.tables()
     if session == "url":
         with pytest.raises(error) as caught:
-            write(data(), table, database.url, mode, types=types)
+            write(database, data(), table, database.url, mode, types=types)
     else:
         with longshore.connect(database.url, autocommit=True) as connection:
             with pytest.raises(error) as caught:
-                write(data(), table, connection, mode, types=types)
+                write(database, data(), table, connection, mode, types=types)
             assert database.rows("SELECT 7 AS n", connection) == [(7,)]
     if refusal:
         assert re.search(refusal.reason, str(caught.value))
@@ -344,7 +357,7 @@ def test_a_failure_on_the_way_undoes_all(database: Database, table: str, mode: s
         told: Any = caught.value
         assert (told.column, told.row) == ("id", 5_001)
     assert database.tables() == before
-    assert mode == "fail" or database.rows(table) == BEFORE
+    assert mode == "fail" or database.rows(table) == kept(database)
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -355,25 +368,25 @@ def test_an_open_transaction_is_joined(database: Database, table: str, mode: str
     with longshore.connect(database.url) as connection:
         assert connection.execute("SELECT 1") is not None
         with database.can("a new table in a transaction" if mode in MAKING else "a transaction", an(mode)):
-            assert write(boats((3, "Cid")), table, connection, mode) == 1
+            assert write(database, boats((3, "Cid")), table, connection, mode) == 1
             inside = database.rows(f"SELECT id, name FROM {table} ORDER BY id", connection)
             with pytest.raises(longshore.Error):
-                write(pa.table({"id": ["4", "x"]}), table, connection, "append")
+                write(database, pa.table({"id": ["4", "x"]}), table, connection, "append")
             # What failed has undone itself alone.
             assert database.rows(f"SELECT id, name FROM {table} ORDER BY id", connection) == inside
             assert inside == [*([(1, "Ada"), (2, "Bob")] if mode in {"append", "upsert"} else []), (3, "Cid")]
         connection.rollback()
     assert database.tables() == before
-    assert mode == "fail" or database.rows(table) == BEFORE
+    assert mode == "fail" or database.rows(table) == kept(database)
 
 
 def test_a_transaction_commits_what_was_written(database: Database, table: str) -> None:
     make(database, table)
     with database.can("a write in a transaction"), longshore.connect(database.url) as connection:
-        assert write(boats((3, "Cid")), table, connection, "append") == 1
+        assert write(database, boats((3, "Cid")), table, connection, "append") == 1
         connection.execute(f"DELETE FROM {table} WHERE id = 1")
         assert connection.in_transaction
-        assert database.rows(table) == BEFORE
+        assert database.rows(table) == kept(database)
         connection.commit()
         assert database.rows(table) == [(2, "Bob", 5), (3, "Cid", 5)]
 
@@ -386,10 +399,10 @@ def test_a_pool_has_its_session_back(database: Database, table: str) -> None:
     with longshore.Pool(database.url, size=1) as pool:
         for _ in range(3):
             with pytest.raises(bad[1]):
-                write(bad[0], table, pool, "append")
+                write(database, bad[0], table, pool, "append")
             assert (pool.in_use, pool.idle) == (0, 1)
-        assert write(boats((3, "Cid")), table, pool, "append") == 1
-    assert database.rows(table) == [*BEFORE, (3, "Cid", 5)]
+        assert write(database, boats((3, "Cid")), table, pool, "append") == 1
+    assert database.rows(table) == kept(database, (3, "Cid"))
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -398,7 +411,7 @@ def test_several_connections_write_the_same(database: Database, table: str, mode
     if mode != "fail":
         make(database, table)
     with database.can("writes over several connections"):
-        assert write(data, table, database.url, mode, parallel=3, batch_size=50) == 1_000
+        assert write(database, data, table, database.url, mode, parallel=3, batch_size=50) == 1_000
         found = database.rows(f"SELECT id, name FROM {table} WHERE id >= 10 ORDER BY id")
         assert found == [(row["id"], row["name"]) for row in data.to_pylist()]
 
@@ -410,6 +423,6 @@ def test_what_several_connections_fail_at_undoes_all(database: Database, table: 
         make(database, table)
     before = database.tables()
     with database.can("writes over several connections"), pytest.raises(longshore.DatabaseError):
-        write(bad, table, database.url, mode, parallel=3, batch_size=500)
+        write(database, bad, table, database.url, mode, parallel=3, batch_size=500)
     assert database.tables() == before
-    assert mode == "fail" or database.rows(table) == BEFORE
+    assert mode == "fail" or database.rows(table) == kept(database)

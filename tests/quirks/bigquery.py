@@ -82,7 +82,7 @@ QUIRKS = Quirks(
             "test_rows_need_no_more_memory_than_some_of_them",
             *("test_commit_and_rollback", "test_transactions", "test_executemany_is_all_or_nothing"),
             *("test_a_rollback_throws_away_what_was_not_fetched", "test_a_cancelled_executemany_leaves_no_transaction"),
-            *("test_an_error_of_the_first_rows_is_raised_by_execute", "test_a_failed_statement_leaves_the_connection"),
+            *("test_an_error_of_the_first_rows_is_raised_by_execute",),
             *("test_ingest", "test_ingest_into_a_temporary_table", "test_what_is_known_of_statements_and_tables"),
         }
     ),
@@ -118,6 +118,7 @@ QUIRKS = Quirks(
     quote="`",
     primary_key="",
     enforces_keys=False,
+    constraint="",
     # As a NUMERIC.
     holds_otherwise=frozenset({"uint64"}),
     tells_not_null=False,

@@ -11,7 +11,7 @@ import pytest
 
 import longshore
 from tests.quirks.columns import UUID
-from tests.quirks.quirks import Column, Kind, Quirks, Refusal
+from tests.quirks.quirks import OF_TRANSACTIONS, Column, Kind, Quirks, Refusal
 
 if TYPE_CHECKING:
     from tests.servers import ClickHouse
@@ -30,16 +30,6 @@ def on_stand_in(request: pytest.FixtureRequest, directory: Path) -> Iterator[str
 
 _OTHERS = "query NOT LIKE '%system.processes%' AND query NOT LIKE 'KILL%'"
 
-#: The tests of writes that are rolled back or committed.
-_TRANSACTIONS = (
-    *("test_commit_and_rollback", "test_sessions.test_leaving_by_an_exception_rolls_back"),
-    *("test_transactions", "test_executemany_is_all_or_nothing"),
-    *("test_a_cancelled_executemany_leaves_no_transaction", "test_a_cursor_that_is_closed_leaves_the_transaction"),
-    *("test_an_error_of_the_first_rows_is_raised_by_execute", "test_a_rollback_throws_away_what_was_not_fetched"),
-    *("test_rows_that_are_given_up_leave_the_transaction", "test_a_query_that_an_exception_leaves_is_stopped"),
-    *("test_ingest", "test_what_is_known_of_statements_and_tables", "test_counts_stay_after_close"),
-)
-
 QUIRKS = Quirks(
     source="clickhouse",
     listed_types=("Int32", "Nullable(String)", "Nullable(Decimal(10, 2))"),
@@ -50,8 +40,8 @@ QUIRKS = Quirks(
             "test_network",
             # It runs within this process.
             "test_rows_need_no_more_memory_than_some_of_them",
-            # No key is unique, no UPDATE counts its rows, and no DELETE is without a condition.
-            *("test_a_failed_statement_leaves_the_connection", "test_executemany"),
+            # No UPDATE counts its rows.
+            "test_executemany",
             "test_executemany_does_what_execute_does",
             # Tables have no FOREIGN KEY, and constraints are not listed.
             *("test_columns", "test_constraints", "test_objects_are_listed_as_deep_as_wanted", "test_statistics"),
@@ -112,7 +102,7 @@ QUIRKS = Quirks(
         # Bytes become a String, which is read as text.
         "binary in a new table": Refusal("a text is not UTF-8", longshore.DataError),
         **dict.fromkeys(
-            ("a transaction", "a new table in a transaction", "a write in a transaction", *_TRANSACTIONS),
+            ("a transaction", "a new table in a transaction", "a write in a transaction", *OF_TRANSACTIONS),
             Refusal("no transactions: what is written cannot be rolled back"),
         ),
         "a generated column": Refusal("Syntax error", longshore.ProgrammingError),

@@ -46,6 +46,17 @@ class Refusal:
     error: type[Exception] = longshore.NotSupportedError
 
 
+#: The tests of writes that are rolled back or committed.
+OF_TRANSACTIONS = (
+    *("test_commit_and_rollback", "test_sessions.test_leaving_by_an_exception_rolls_back"),
+    *("test_transactions", "test_executemany_is_all_or_nothing"),
+    *("test_a_cancelled_executemany_leaves_no_transaction", "test_a_cursor_that_is_closed_leaves_the_transaction"),
+    *("test_an_error_of_the_first_rows_is_raised_by_execute", "test_a_rollback_throws_away_what_was_not_fetched"),
+    *("test_rows_that_are_given_up_leave_the_transaction", "test_a_query_that_an_exception_leaves_is_stopped"),
+    *("test_ingest", "test_what_is_known_of_statements_and_tables", "test_counts_stay_after_close"),
+)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Quirks:
     """A source, as the contract's tests see it."""
@@ -53,6 +64,8 @@ class Quirks:
     source: str
     #: The modules of the contract, and the tests of one, that have no meaning for it.
     left_out: frozenset[str] = frozenset()
+    #: Those that would take it seconds: the long run alone runs them.
+    in_the_long_run: frozenset[str] = frozenset()
     #: Gives the URL of an empty database that lasts as long as the block.
     place: Callable[[pytest.FixtureRequest, Path], AbstractContextManager[str]]
     #: The type that holds each of the columns that all sources share.
@@ -92,17 +105,19 @@ class Quirks:
     typed: Callable[[str, str], str] = lambda literal, _native: literal
     #: The quote around names.
     quote: str = '"'
-    #: How a key of several columns that tell rows apart is declared.
+    #: How a key of several columns that tell rows apart is declared; nothing where tables have none.
     unique: str = "UNIQUE"
     #: The name of the type of decimals.
     numeric: str = "numeric"
     #: How a column is declared the primary key; nothing where tables have none.
     primary_key: str = "PRIMARY KEY"
+    #: The default of a column that is left out; None where columns have none.
+    default: int | None = 5
     #: Whether a key keeps a second row of its values out.
     enforces_keys: bool = True
     #: Whether a column without a default that must have a value has to be named.
     asks_for_values: bool = True
-    #: The constraint that keeps a second 1 out of a column `i`.
+    #: The constraint that keeps a second 1 out of a column `i`; nothing where there is none.
     constraint: str = "PRIMARY KEY"
     #: How a generated column is kept.
     generated: str = "STORED"
@@ -114,6 +129,8 @@ class Quirks:
     #: Whether there are views, and UNIQUE constraints and foreign keys.
     has_views: bool = True
     has_references: bool = True
+    #: Whether tables have constraints at all but for NOT NULL.
+    has_constraints: bool = True
     #: The database's name for itself, in lower case, where that is not the source's.
     vendor: str = ""
     #: Whether what is written can be rolled back; where not, a connection writes with autocommit alone.
@@ -159,6 +176,10 @@ class Quirks:
     def __str__(self) -> str:
         """Name the test."""
         return self.source
+
+    def not_run(self, *, is_long: bool) -> frozenset[str]:
+        """Return the names of modules and tests that are not run."""
+        return self.left_out if is_long else self.left_out | self.in_the_long_run
 
     def literal(self, value: Any) -> str:
         """Return a value as SQL has it."""

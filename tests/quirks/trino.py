@@ -13,7 +13,7 @@ import pytest
 
 import longshore
 from tests.quirks.columns import JSON, UUID
-from tests.quirks.quirks import Kind, Quirks, Refusal
+from tests.quirks.quirks import OF_TRANSACTIONS, Kind, Quirks, Refusal
 
 if TYPE_CHECKING:
     from tests.servers import Trino
@@ -45,16 +45,40 @@ def _running(url: str, marker: str) -> bool:
         return any(marker in each["query"] for each in json.load(connection.getresponse()) if each["state"] in _RUNNING)
 
 
+#: The tests that take its server, a JVM, more processor time than CI has: a tenth of a second each statement.
+_SLOW = frozenset(
+    {
+        *("test_copies_that_fail", "test_executemany", "test_forks", "test_parts"),
+        *("test_another_process_reads_the_snapshot", "test_partitions_without_a_snapshot"),
+        # Of `test_parameters` and `test_dbapi`.
+        *("test_each_type", "test_in_a_query", "test_null", "test_sql_in_a_value_runs_nothing"),
+        *("test_each_value_as_a_row_has_it", "test_rows_in_pieces"),
+        *("test_the_rest_in_arrow", "test_decimals_in_a_frame_are_those_of_read_sql", "test_two_cursors_in_turn"),
+        *("test_rows_need_no_more_memory_than_some_of_them", "test_more_rows_than_are_read_ahead"),
+        *("test_how_much_is_read_ahead", "test_other_libraries_read_on_a_connection", "test_a_cancelled_cursor"),
+        *("test_a_write_is_done_whose_rows_no_one_fetches", "test_a_cancelled_cursor_gives_no_further_rows"),
+        # Of `test_metadata` and `test_sessions`.
+        *("test_columns", "test_constraints", "test_objects_are_listed_as_deep_as_wanted", "test_statistics"),
+        *("test_objects_in_asyncio", "test_the_methods_of_adbc_leave_no_transaction"),
+        *("test_a_pool_has_no_more_sessions_than_its_size", "test_the_result_in_asyncio"),
+        *("test_a_cancelled_write_leaves_nothing", "test_a_failed_statement_leaves_the_connection"),
+        # Of `test_writing`.
+        *("test_a_key_cannot_be_null", "test_a_missing_table_is_said", "test_any_name", "test_each_type_comes_back"),
+        *("test_columns_that_the_table_has_not_are_named", "test_a_column_that_must_have_a_value_is_named"),
+        *("test_texts_in_any_arrow_layout", "test_many_batches_are_one_write", "test_no_rows"),
+        *("test_a_new_table", "test_replace_makes_another_table", "test_an_open_transaction_is_joined"),
+        "test_a_pool_has_its_session_back",
+        *("test_several_connections_write_the_same", "test_what_several_connections_fail_at_undoes_all"),
+    }
+)
+
 QUIRKS = Quirks(
     source="trino",
     listed_types=("integer", "varchar(50)", "decimal(10,2)"),
     place=in_memory,
-    # Writes without transactions, unique keys and upserts are in `tests/trino`.
-    left_out=frozenset(
-        {"test_copies_that_fail", "test_dbapi", "test_dbapi_compliance", "test_executemany", "test_forks"}
-        | {"test_metadata", "test_network", "test_parameters", "test_partitions", "test_parts", "test_sessions"}
-        | {"test_writing", "test_of_a_write"}
-    ),
+    # Between two requests it goes on over another connection: how its network fails is in `test_http_network`.
+    left_out=frozenset({"test_network"}),
+    in_the_long_run=_SLOW,
     types={
         "bool": Kind("boolean", pa.bool_()),
         "int8": Kind("tinyint", pa.int8()),
@@ -92,13 +116,44 @@ QUIRKS = Quirks(
     seconds_to_answer=4,
     numeric="decimal",
     primary_key="",
+    unique="",
+    constraint="",
+    enforces_keys=False,
+    default=None,
+    has_references=False,
+    has_constraints=False,
     tells_not_null=False,
     has_transactions=False,
     analyze=None,
     # As a decimal.
     holds_otherwise=frozenset({"uint64"}),
     cannot={
-        "uint64": Refusal("beyond its type"),
+        "uint64": Refusal("does not fit bigint exactly|Cannot cast", longshore.DataError),
+        # A parameter is a literal of its value's type, which the server does not parse.
+        "json as a parameter": Refusal("mismatched column types", longshore.ProgrammingError),
+        **dict.fromkeys(
+            ("a transaction", "a new table in a transaction", "a write in a transaction", *OF_TRANSACTIONS),
+            Refusal("only supports writes using autocommit|cannot be part of a transaction"),
+        ),
+        **dict.fromkeys(
+            ("an UPDATE", "test_one_snapshot_while_another_session_writes"),
+            Refusal("does not support modifying table rows"),
+        ),
+        # All of it is a transaction: of PEP 249's suite, too.
+        **dict.fromkeys(
+            ("test_executemany_does_what_execute_does", "test_compliance.test_executemany"),
+            Refusal("only supports writes using autocommit"),
+        ),
+        "test_executemany": Refusal("only supports writes using autocommit|does not support modifying table rows"),
+        **dict.fromkeys(
+            ("test_a_write_is_done_whose_rows_no_one_fetches", "test_an_error_of_the_first_rows_is_raised_by_execute"),
+            Refusal("mismatched input|only supports writes using autocommit", longshore.DatabaseError),
+        ),
+        "a generated column": Refusal("mismatched input 'GENERATED'", longshore.ProgrammingError),
+        "a key": Refusal("Trino's tables have no keys"),
+        "a temporary table for rows": Refusal("no temporary table for rows"),
+        "partitions of one snapshot": Refusal("no snapshot that other processes can join"),
+        "partitions": Refusal("exports no snapshot that sessions share"),
         "an upsert": Refusal("not every catalog of Trino's has a MERGE"),
         "writes over several connections": Refusal("writes over one connection", longshore.SerialWriteWarning),
         "a duration": Refusal("has no type in Trino"),

@@ -197,7 +197,7 @@ def test_rows_before_their_columns_are_an_error(server: Scripted) -> None:
 def test_a_stream_that_is_dropped_ends_its_query(server: Scripted) -> None:
     server.answers = [page(server, [[1]]), *[page(server, [[n] for n in range(20_000)])] * 200]
     url = f"trino://me@{server.place}/tpch"
-    with longshore.read_sql("SELECT n", url, return_type="arrow_stream") as stream:
+    with longshore.read_sql("SELECT n", url, return_type="arrow_stream", batch_size=1) as stream:
         assert next(stream).num_rows == 1
     assert "DELETE /next" in server.asked
 

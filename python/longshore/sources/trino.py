@@ -8,7 +8,7 @@ from typing import Any, Literal
 from uuid import UUID
 
 from longshore import _core, errors
-from longshore.sources.arrow import objects, stream
+from longshore.sources.arrow import objects, rebatch, stream
 from longshore.sources.dialects import TRINO, literal
 from longshore.sources.loading import TableLoader
 from longshore.sources.session import DriverSession, Result, hide_secrets
@@ -28,6 +28,7 @@ _ERRORS: dict[str, tuple[type[errors.Error], str]] = {
     "TABLE_ALREADY_EXISTS": (errors.ProgrammingError, "42P07"),
     "PERMISSION_DENIED": (errors.ProgrammingError, "42501"),
     "NOT_SUPPORTED": (errors.NotSupportedError, "0A000"),
+    "AUTOCOMMIT_WRITE_CONFLICT": (errors.NotSupportedError, "0A000"),
     "DIVISION_BY_ZERO": (errors.DataError, "22012"),
     "NUMERIC_VALUE_OUT_OF_RANGE": (errors.DataError, "22003"),
     "INVALID_CAST_ARGUMENT": (errors.DataError, "22018"),
@@ -36,9 +37,11 @@ _ERRORS: dict[str, tuple[type[errors.Error], str]] = {
     "CONSTRAINT_VIOLATION": (errors.IntegrityError, "23000"),
     "USER_CANCELED": (errors.OperationalError, "57014"),
     "EXCEEDED_TIME_LIMIT": (errors.OperationalError, "57014"),
+    "TRANSACTION_ALREADY_ABORTED": (errors.OperationalError, "25P02"),
     "AUTHENTICATION": (errors.OperationalError, "28000"),
 }
 _ALONE = "give the URL, or longshore.connect(..., autocommit=True)"
+_AUTOCOMMIT = "longshore.connect(..., autocommit=True), and write_sql for many rows: executemany is a transaction"
 _QUERIES = frozenset({"SELECT", "WITH", "VALUES", "TABLE"})
 
 
@@ -69,7 +72,8 @@ class Session(DriverSession):
         """Give Longshore's exception for Trino's name."""
         other = (errors.ProgrammingError if error.kind == "USER_ERROR" else errors.OperationalError, None)
         kind, sqlstate = _ERRORS.get(error.name, other)
-        return kind(hide_secrets(str(error), self.settings), sqlstate=sqlstate)
+        hint = _AUTOCOMMIT if error.name == "AUTOCOMMIT_WRITE_CONFLICT" else None
+        return kind(hide_secrets(str(error), self.settings), sqlstate=sqlstate, hint=hint)
 
     def _prepare(self, query: str, params: Any) -> tuple[Any, Any]:
         if not first_word(query):
@@ -80,25 +84,28 @@ class Session(DriverSession):
         cursor = self.cursor = Cursor(self.connection.run(compose(statement, values)))
         return cursor
 
-    def _result(self, statement: str, params: Any, _rows: int) -> Result | None:
+    def _result(self, statement: str, params: Any, rows: int) -> Result | None:
         running = self._run(statement, params).statement
         # What changes something tells how many rows in a column.
         if running.schema is None or running.update_type is not None:
             running.finish()
             return None
-        return stream(self, running.schema, running.batches()), [], []
+        return stream(self, running.schema, rebatch(running.batches(), rows)), [], []
 
     def _schema(self, statement: str, params: Any) -> Result | None:
         if first_word(statement) not in _QUERIES:
             return None
         # The server plans such a query, and reads nothing for it.
         running = self.connection.run(compose(f"SELECT * FROM (\n{statement}\n) LIMIT 0", params))
-        return stream(self, running.schema, running.batches()), [], []
+        # One that is left before its end would abort the transaction.
+        running.finish()
+        return None if running.schema is None else (running.schema.empty_table(), [], [])
 
     def _statements(self, script: str) -> list[str]:
         return _core.sql_statements(script, "standard")
 
     def _begin(self) -> None:
+        self.connection.is_aborted = False
         if not self.is_loading:
             self.connection.run("START TRANSACTION").finish()
 
@@ -108,7 +115,7 @@ class Session(DriverSession):
             self.connection.run(how.upper()).finish()
 
     def _is_usable(self) -> bool:
-        return True
+        return not self.connection.is_aborted
 
     def _count(self, cursor: "Cursor") -> int:
         return sum(batch.num_rows for batch in cursor.statement.batches())

@@ -188,6 +188,8 @@ class Connection:
         self.prepared: dict[str, str] = {}
         self.running: Statement | None = None
         self._is_stopped = False
+        #: Whether a statement was ended before its end, which aborts a transaction.
+        self.is_aborted = False
         #: Set while no answer is waited for, and the socket on which one is: a response may have it for itself.
         self._waiting: socket.socket | None = None
         self._is_idle = threading.Event()
@@ -312,6 +314,7 @@ class Connection:
             running.next = None
 
     def _delete(self, uri: str) -> None:
+        self.is_aborted = True
         parts = urlsplit(uri)
         with network(TrinoError), contextlib.closing(self.address.connect(_CANCEL_SECONDS)) as connection:
             connection.request("DELETE", parts.path, headers=self._request_headers(with_session=False))

@@ -48,9 +48,19 @@ class TrinoLoader(HiddenTableLoader):
             if if_exists in {"fail", "replace"}
             else self._columns()
         )
-        lines = ", ".join(f"{self._dialect.quoted_name(name)} {kind}" for name, kind in self._to)
         self._hidden = self._dialect.quoted_name(*self._path[:-1], self._rows)
-        self._change(f"CREATE TABLE {self._hidden} ({lines})")
+        try:
+            self._make_hidden(self._required if if_exists in {"fail", "replace"} else set())
+        except NotSupportedError:
+            # Some connectors have no NOT NULL.
+            self._make_hidden(set())
+
+    def _make_hidden(self, required: set[str]) -> None:
+        names = [self._dialect.quoted_name(name) for name, _ in self._to]
+        constraints = [" NOT NULL" if name in required else "" for name, _ in self._to]
+        kinds = [kind for _, kind in self._to]
+        columns = [f"{name} {kind}{more}" for name, kind, more in zip(names, kinds, constraints, strict=True)]
+        self._change(f"CREATE TABLE {self._hidden} ({', '.join(columns)})")
 
     def push(self, frame: object, before: int) -> None:
         """Write rows; raises ``DataError`` for a value that the column does not hold exactly."""
@@ -81,6 +91,9 @@ class TrinoLoader(HiddenTableLoader):
         return [(kind, native) for (_, kind), (_, native) in zip(self._from, self._to, strict=True)]
 
     def _cast(self, name: str, kind: str, native: str) -> str:
+        if (kind, native) == ("varchar", "json"):
+            # A cast would make a JSON string of it.
+            return f"json_parse({name})"
         return name if kind == native else self._dialect.cast.format(name, native)
 
     def _tests(self) -> dict[int, str]:
