@@ -1,5 +1,6 @@
 """Bulk ingestion and options of a session, on a scripted server: no example server has them."""
 
+import threading
 from collections.abc import Iterator
 from typing import Literal
 
@@ -40,6 +41,7 @@ class Ingesting(ScriptedFlight):
         self.taken: list[tuple[dict[int, list[bytes]], pa.Table]] = []
         self.ended: list[bytes] = []
         self.forgets = forgets
+        self.begun, self.given_up = threading.Event(), threading.Event()
         actions = {
             "BeginTransaction": lambda _: [begun],
             "EndTransaction": self.end,
@@ -72,15 +74,19 @@ class Ingesting(ScriptedFlight):
 
     def do_put(
         self,
-        _context: flight.ServerCallContext,
+        context: flight.ServerCallContext,
         descriptor: flight.FlightDescriptor,
         reader: flight.MetadataRecordBatchReader,
         writer: flight.FlightMetadataWriter,
     ) -> None:
         """Take rows."""
+        self.begun.set()
         kind, said = command(descriptor.command)
         table = reader.read_all()
         assert kind == "CommandStatementIngest"
+        if context.is_cancelled():
+            self.given_up.set()
+            return
         self.taken.append((said, table))
         writer.write(bytes([1 << 3, table.num_rows - self.forgets]))
 
@@ -108,6 +114,18 @@ def test_rows_are_ingested_in_a_transaction(server: Ingesting, mode: Mode, absen
 def test_an_empty_frame_makes_its_table(server: Ingesting) -> None:
     assert longshore.write_sql(ROWS.slice(0, 0), "boats", server.url()) == 0
     assert [table.num_rows for _, table in server.taken] == [0]
+
+
+def test_rows_of_a_write_that_is_given_up_have_no_end(server: Ingesting) -> None:
+    def failing() -> Iterator[pa.RecordBatch]:
+        yield from ROWS.to_batches()
+        assert server.begun.wait(10)
+        raise LookupError("no more")
+
+    with pytest.raises(LookupError):
+        longshore.write_sql(failing(), "boats", server.url())
+    assert server.given_up.wait(10)
+    assert (server.taken, server.ended) == ([], [b"2"])
 
 
 def test_rows_that_the_server_has_not_taken_are_an_error() -> None:

@@ -171,6 +171,27 @@ impl Connection {
         }
     }
 
+    /// Ends the session with `work`, after which no one has it. `None` where it is in use.
+    pub fn end_with(
+        &self,
+        deadline: &Deadline,
+        work: impl FnOnce(&mut dyn Session) -> Result<()>,
+    ) -> Option<Result<()>> {
+        let mut slot = locked(&self.slot);
+        match std::mem::replace(&mut *slot, Slot::Closed) {
+            Slot::Free(mut session) => {
+                drop(slot);
+                session.set_deadline(deadline);
+                Some(work(session.as_mut()))
+            }
+            leased @ Slot::Leased(_) => {
+                *slot = leased;
+                None
+            }
+            Slot::Closed => Some(Err(closed())),
+        }
+    }
+
     /// Stops the statement or the read that has the session, from any thread; nothing where none has it.
     pub fn cancel(&self) {
         let cancel_handle = match &*locked(&self.slot) {

@@ -9,7 +9,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use fake::{Stop, database, numbers};
-use longshore_core::{Batches, Deadline, Kind, Pool, Query, ReadOptions, Request, Result, Split, open_read};
+use longshore_core::{
+    Batches, Connection, Deadline, Kind, Pool, Query, ReadOptions, Request, Result, Split, open_read,
+};
 
 fn open(pool: &Arc<Pool>, text: &str, parts: usize, deadline: &Deadline) -> Result<Box<dyn Batches>> {
     let split = (parts > 1).then(|| Split { number: NonZeroUsize::new(parts), ..Split::default() });
@@ -151,4 +153,20 @@ fn a_stop_while_a_session_is_cleaned_is_not_lost() {
     let outcome = open(&pool, "1", 1, &Deadline::new(stop, None)).map(drop);
     assert_eq!(outcome.unwrap_err().kind(), Kind::Cancelled);
     assert_eq!(read(&pool, "1", 1).unwrap(), [1]);
+}
+
+#[test]
+fn a_connection_ends_with_no_one_on_it() {
+    let (server, direct) = database();
+    let connection = Connection::open(direct, false, &Deadline::never()).unwrap();
+    connection.begin(&Deadline::never()).unwrap();
+    let request = Request::unsplit(vec![Query::new("1,2")], ReadOptions::default());
+    let stream = open_read(&connection, &request, &Deadline::never()).unwrap().batches;
+    assert!(connection.end_with(&Deadline::never(), |session| session.rollback()).is_none());
+    drop(stream);
+    let rolled_back = || connection.end_with(&Deadline::never(), |session| session.rollback());
+    assert!(rolled_back().unwrap().is_ok());
+    assert_eq!((server.count("rollback"), server.open.load(Ordering::SeqCst)), (1, 0));
+    assert_eq!(rolled_back().unwrap().unwrap_err().kind(), Kind::Interface);
+    assert!(connection.execute(&Query::new("1"), &Deadline::never()).is_err());
 }

@@ -1,6 +1,7 @@
 //! Rows on their way into a table: by bulk ingestion where the server has it, or by an INSERT that it has prepared.
 
 use std::collections::HashMap;
+use std::pin::pin;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
@@ -11,6 +12,7 @@ use arrow_flight::sql::{
 use arrow_flight::{FlightData, FlightDescriptor, PutResult};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use futures::StreamExt;
+use futures::future::{Either, select};
 use longshore_core::{
     Deadline, Error, Failed, IfExists, Load, Query, Result, Session, Sink, Transaction, Written,
 };
@@ -41,9 +43,10 @@ pub(crate) struct FlightSink {
 /// A call that sends rows.
 struct Put {
     encoder: Encoder,
+    /// Without it the call ends. It is dropped before `messages`, whose end would be that of the rows.
+    taken: oneshot::Receiver<Result<Vec<PutResult>>>,
     /// `None` once all rows are sent.
     messages: Option<mpsc::Sender<FlightData>>,
-    taken: oneshot::Receiver<Result<Vec<PutResult>>>,
 }
 
 impl Put {
@@ -51,12 +54,16 @@ impl Put {
         let (encoder, first) = Encoder::begin(schema, descriptor);
         let (messages, sent) = mpsc::channel(WAITING);
         let put = session.servers.home.put(futures::stream::iter([first]).chain(stream(sent)));
-        let (sender, taken) = oneshot::channel();
+        let (mut sender, taken) = oneshot::channel();
         session.servers.home.link.spawn(async move {
+            let done = match select(pin!(sender.closed()), pin!(put)).await {
+                Either::Left(_) => return,
+                Either::Right((done, _)) => done,
+            };
             // Who waited for it may have given up.
-            let _ = sender.send(put.await);
+            let _ = sender.send(done);
         });
-        Self { encoder, messages: Some(messages), taken }
+        Self { encoder, taken, messages: Some(messages) }
     }
 }
 

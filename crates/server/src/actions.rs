@@ -331,15 +331,19 @@ fn end(
     let (id, owner) = (handle_text(&asked.transaction_id)?, &context.caller.user);
     let connection = shared.transactions.with(owner, &id, |transaction| transaction.connection.clone());
     let connection = connection.ok_or_else(|| unknown("transaction"))?;
-    let ended = || {
+    let commits = asked.action() == EndTransaction::Commit;
+    let ended = || loop {
         shared.free(owner, &id, &connection, deadline)?;
-        match asked.action() {
-            EndTransaction::Commit if connection.transaction() == Some(Transaction::None) => {
-                Err(Error::operational("the transaction is lost, and with it what it did")
-                    .with_sqlstate("40003"))
-            }
-            EndTransaction::Commit => connection.commit(deadline),
-            _ => connection.rollback(deadline),
+        if commits && connection.transaction() == Some(Transaction::None) {
+            return Err(
+                Error::operational("the transaction is lost, and with it what it did").with_sqlstate("40003")
+            );
+        }
+        let ended = connection
+            .end_with(deadline, |session| if commits { session.commit() } else { session.rollback() });
+        // A call that its client has left may begin only now: it is waited for, or finds the connection closed.
+        if let Some(ended) = ended {
+            return ended;
         }
     };
     let ended = ended();
