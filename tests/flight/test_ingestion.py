@@ -41,7 +41,7 @@ class Ingesting(ScriptedFlight):
         self.taken: list[tuple[dict[int, list[bytes]], pa.Table]] = []
         self.ended: list[bytes] = []
         self.forgets = forgets
-        self.begun, self.given_up = threading.Event(), threading.Event()
+        self.begun, self.over = threading.Event(), threading.Event()
         actions = {
             "BeginTransaction": lambda _: [begun],
             "EndTransaction": self.end,
@@ -81,14 +81,15 @@ class Ingesting(ScriptedFlight):
     ) -> None:
         """Take rows."""
         self.begun.set()
-        kind, said = command(descriptor.command)
-        table = reader.read_all()
-        assert kind == "CommandStatementIngest"
-        if context.is_cancelled():
-            self.given_up.set()
-            return
-        self.taken.append((said, table))
-        writer.write(bytes([1 << 3, table.num_rows - self.forgets]))
+        try:
+            kind, said = command(descriptor.command)
+            assert kind == "CommandStatementIngest"
+            table = reader.read_all()
+            if not context.is_cancelled():
+                self.taken.append((said, table))
+                writer.write(bytes([1 << 3, table.num_rows - self.forgets]))
+        finally:
+            self.over.set()
 
 
 @pytest.fixture
@@ -124,7 +125,7 @@ def test_rows_of_a_write_that_is_given_up_have_no_end(server: Ingesting) -> None
 
     with pytest.raises(LookupError):
         longshore.write_sql(failing(), "boats", server.url())
-    assert server.given_up.wait(10)
+    assert server.over.wait(10)
     assert (server.taken, server.ended) == ([], [b"2"])
 
 

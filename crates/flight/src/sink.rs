@@ -43,10 +43,10 @@ pub(crate) struct FlightSink {
 /// A call that sends rows.
 struct Put {
     encoder: Encoder,
-    /// Without it the call ends. It is dropped before `messages`, whose end would be that of the rows.
+    /// What is sent, and `None` after the last row; without it, all rows are sent.
+    messages: Option<mpsc::Sender<Option<FlightData>>>,
+    /// Without it the call ends.
     taken: oneshot::Receiver<Result<Vec<PutResult>>>,
-    /// `None` once all rows are sent.
-    messages: Option<mpsc::Sender<FlightData>>,
 }
 
 impl Put {
@@ -63,7 +63,7 @@ impl Put {
             // Who waited for it may have given up.
             let _ = sender.send(done);
         });
-        Self { encoder, taken, messages: Some(messages) }
+        Self { encoder, messages: Some(messages), taken }
     }
 }
 
@@ -95,7 +95,10 @@ impl FlightSink {
         }
         let deadline = self.session.deadline.clone();
         let put = self.put();
-        put.messages = None;
+        if let Some(messages) = put.messages.take() {
+            // A server that takes no more has said why.
+            let _ = wait(&deadline, messages.send(None))?;
+        }
         let results = wait(&deadline, &mut put.taken)?;
         let results = results.map_err(|_| Error::internal("the connection's thread ended"))??;
         match changed(&results)? {
@@ -108,11 +111,13 @@ impl FlightSink {
     }
 }
 
-/// The messages of a channel.
-fn stream(receiver: mpsc::Receiver<FlightData>) -> impl futures::Stream<Item = FlightData> {
+/// The messages of a channel up to the end that is sent. One that is dropped does not end it: a server would take the rows so far for all.
+fn stream(receiver: mpsc::Receiver<Option<FlightData>>) -> impl futures::Stream<Item = FlightData> {
     futures::stream::unfold(receiver, |mut receiver| async {
-        let message = receiver.recv().await?;
-        Some((message, receiver))
+        match receiver.recv().await {
+            Some(message) => message.map(|message| (message, receiver)),
+            None => std::future::pending().await,
+        }
     })
 }
 
@@ -136,7 +141,7 @@ impl Sink for FlightSink {
         let put = self.put();
         let Some(messages) = &put.messages else { return Ok(()) };
         for message in put.encoder.encode(batch)? {
-            if wait(&deadline, messages.send(message))?.is_err() {
+            if wait(&deadline, messages.send(Some(message)))?.is_err() {
                 // The server takes no more: it has said why.
                 self.finish()?;
                 return Err(Error::operational("the server has ended the write before its last row"));
