@@ -333,20 +333,20 @@ def test_savepoints_undo_a_part_of_a_transaction(tmp_path: Path) -> None:
             results = list(flight.do_action(fl.Action(name, message(f"Action{name}Request", body))))
             return results[0].body.to_pybytes()[-32:] if results else b""
 
-        def update(statement: bytes) -> None:
+        def update(statement: bytes, changed: bytes) -> None:
             command = message("CommandStatementUpdate", field(1, statement) + field(2, transaction))
             writer, reader = flight.do_put(fl.FlightDescriptor.for_command(command), pa.schema([]))
             writer.done_writing()
-            assert reader.read() is not None
+            assert reader.read().to_pybytes() == changed
             writer.close()
 
         transaction = act("BeginTransaction", b"")
         with pytest.raises(NotImplementedError, match='the server has no action "BeginSavepoint"'):
             act("BeginSavepoint", field(1, transaction) + field(2, b"here"))
-        update(b"DELETE FROM berths WHERE berth = 1")
-        update(b"SAVEPOINT here")
-        update(b"DELETE FROM berths WHERE berth = 2")
-        update(b"ROLLBACK TO SAVEPOINT here")
+        update(b"DELETE FROM berths WHERE berth = 1", b"\x08\x01")
+        update(b"SAVEPOINT here", b"")
+        update(b"DELETE FROM berths WHERE berth = 2", b"\x08\x01")
+        update(b"ROLLBACK TO SAVEPOINT here", b"")
         act("EndTransaction", field(1, transaction) + b"\x10\x01")
         assert count(connection, "SELECT min(berth) FROM berths") == 2
 

@@ -152,7 +152,9 @@ impl Sink for FlightSink {
 
     fn commit(mut self: Box<Self>) -> Result<Written, Failed> {
         let mut done = self.finish();
-        let Self { mut session, is_own, prepared, rows, .. } = *self;
+        let Self { mut session, is_own, prepared, rows, put, .. } = *self;
+        // One that has failed ends before the transaction.
+        drop(put);
         session.close_after(prepared, &done);
         if is_own && done.is_ok() {
             done = session.commit();

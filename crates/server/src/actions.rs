@@ -26,7 +26,7 @@ use crate::cursor::CursorStatement;
 use crate::engine::Where;
 use crate::handle::handle_text;
 use crate::service::{Replies, Service};
-use crate::shared::{OpenTransaction, Prepared, Shared};
+use crate::shared::{BEFORE, OpenTransaction, Prepared, Shared};
 use crate::status::{malformed, status, unknown};
 
 /// The most parts of a result.
@@ -332,6 +332,7 @@ fn end(
     let connection = shared.transactions.with(owner, &id, |transaction| transaction.connection.clone());
     let connection = connection.ok_or_else(|| unknown("transaction"))?;
     let commits = asked.action() == EndTransaction::Commit;
+    let waiting = deadline.at_most(BEFORE);
     let ended = || loop {
         shared.free(owner, &id, &connection, deadline)?;
         if commits && connection.transaction() == Some(Transaction::None) {
@@ -345,6 +346,7 @@ fn end(
         if let Some(ended) = ended {
             return ended;
         }
+        waiting.check().map_err(|_| longshore_core::in_use())?;
     };
     let ended = ended();
     shared.transactions.take(owner, &id);

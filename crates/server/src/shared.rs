@@ -33,7 +33,7 @@ const SWEEP: Duration = Duration::from_secs(1);
 /// How long a result whose client has gone waits for those whom it has given the tickets.
 const HANDED_OVER: Duration = Duration::from_secs(3);
 /// How long a statement waits for the one before it in its transaction, whose client has just left it.
-const BEFORE: Duration = Duration::from_secs(10);
+pub(crate) const BEFORE: Duration = Duration::from_secs(10);
 
 /// The first words of statements that may change rows.
 const CHANGES: [&str; 8] = ["insert", "update", "delete", "merge", "replace", "with", "copy", "call"];
