@@ -1,6 +1,7 @@
 """The client protocol against a server that misbehaves: busy, cut, and with pages that lie elsewhere."""
 
 import base64
+import contextlib
 import json
 import threading
 from collections.abc import Callable, Iterator
@@ -17,6 +18,8 @@ SIGNATURE = {"rawType": "integer", "arguments": []}
 COLUMNS = [{"name": "n", "type": "integer", "typeSignature": SIGNATURE}]
 RUNNING, FINISHED = {"state": "RUNNING"}, {"state": "FINISHED"}
 Answers = list[tuple[int, Any]]
+#: The answer to a statement without rows.
+DONE = json.dumps({"id": "q", "updateType": "X", "stats": FINISHED}).encode()
 
 
 class Scripted(ThreadingHTTPServer):
@@ -29,6 +32,7 @@ class Scripted(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.answers: Answers = []
         self.asked: list[str] = []
+        self.statements: list[str] = []
 
     @property
     def place(self) -> str:
@@ -47,9 +51,18 @@ class Handler(BaseHTTPRequestHandler):
 
     def answer(self) -> None:
         """Answer."""
-        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        text = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode()
         self.server.asked.append(f"{self.command} {self.path}")
-        if self.path.startswith("/segment"):
+        headers: dict[str, str] = {}
+        if self.command == "POST":
+            self.server.statements.append(text)
+        if text == "START TRANSACTION":
+            status, body = 200, DONE
+            headers = {"X-Trino-Started-Transaction-Id": "t1"}
+        elif text in {"COMMIT", "ROLLBACK"}:
+            status, body = 200, DONE
+            headers = {"X-Trino-Clear-Transaction-Id": "true"}
+        elif self.path.startswith("/segment"):
             status, body = 200, PACKED[self.path.removeprefix("/segment/")]
         elif self.command == "DELETE" or self.path == "/ack":
             status, body = 200, b""
@@ -58,7 +71,8 @@ class Handler(BaseHTTPRequestHandler):
             told = told() if callable(told) else told
             body = told if isinstance(told, bytes) else json.dumps(told).encode()
         self.send_response(status)
-        self.send_header("Content-Length", str(len(body)))
+        for name, value in {**headers, "Content-Length": str(len(body))}.items():
+            self.send_header(name, value)
         self.end_headers()
         self.wfile.write(body)
 
@@ -197,9 +211,114 @@ def test_rows_before_their_columns_are_an_error(server: Scripted) -> None:
 def test_a_stream_that_is_dropped_ends_its_query(server: Scripted) -> None:
     server.answers = [page(server, [[1]]), *[page(server, [[n] for n in range(20_000)])] * 200]
     url = f"trino://me@{server.place}/tpch"
-    with longshore.read_sql("SELECT n", url, return_type="arrow_stream", batch_size=1) as stream:
+    with longshore.read_sql("SELECT n", url, return_type="arrow_stream") as stream:
         assert next(stream).num_rows == 1
     assert "DELETE /next" in server.asked
+
+
+def stream(source: Any, batch_size: int = 1) -> Any:
+    return longshore.read_sql("SELECT n", source, return_type="arrow_stream", batch_size=batch_size)
+
+
+def test_batches_have_at_most_so_many_rows_and_wait_for_no_more(server: Scripted) -> None:
+    server.answers = [page(server, [[n] for n in range(5)]), page(server, [[5]]), page(server, last=True)]
+    with stream(f"trino://me@{server.place}/tpch", batch_size=2) as found:
+        assert [batch["n"].to_pylist() for batch in found] == [[0, 1], [2, 3], [4], [5]]
+
+
+@pytest.mark.parametrize("is_alone", [True, False])
+def test_rows_before_an_error_are_given(server: Scripted, *, is_alone: bool) -> None:
+    server.answers = [page(server, [[1]]), page(server), BROKEN["an error"](server)]
+    with longshore.connect(f"trino://me@{server.place}/tpch", autocommit=is_alone) as connection:
+        with stream(connection) as found:
+            assert next(found)["n"].to_pylist() == [1]
+            with pytest.raises(longshore.OperationalError, match="the sea"):
+                next(found)
+        connection.rollback()
+
+
+def test_a_stream_whose_rows_are_all_read_leaves_its_transaction(server: Scripted) -> None:
+    server.answers = [page(server, [[1], [2]]), page(server), page(server, last=True)]
+    with longshore.connect(f"trino://me@{server.place}/tpch") as connection:
+        with stream(connection) as found:
+            assert [next(found)["n"].to_pylist() for _ in range(2)] == [[1], [2]]
+        connection.commit()
+    assert server.statements == ["START TRANSACTION", "SELECT n", "COMMIT"]
+
+
+def test_a_stream_that_is_left_aborts_its_own_transaction(server: Scripted) -> None:
+    endless = [page(server, [[n] for n in range(20_000)])] * 200
+    with longshore.connect(f"trino://me@{server.place}/tpch", autocommit=True) as connection:
+        for autocommit in (True, False):
+            connection.autocommit = autocommit
+            server.answers = list(endless)
+            with stream(connection) as found:
+                next(found)
+            if autocommit:
+                connection.autocommit = False
+            server.answers = [(200, DONE)]
+            connection.execute("UPDATE t SET n = 1")
+            with contextlib.nullcontext() if autocommit else pytest.raises(longshore.OperationalError, match="rolled"):
+                connection.commit()
+    ended = [text for text in server.statements if text in {"COMMIT", "ROLLBACK"}]
+    assert ended == ["COMMIT", "ROLLBACK"]
+
+
+def test_a_table_without_not_null_where_the_connector_has_none(server: Scripted) -> None:
+    error = {"message": "no NOT NULL", "errorName": "NOT_SUPPORTED", "errorType": "USER_ERROR"}
+    server.answers = [
+        page(server, last=True),
+        (200, {"id": "q", "error": error, "stats": {}}),
+        (200, DONE),
+        (200, {"id": "q", "updateType": "INSERT", "updateCount": 1, "stats": FINISHED}),
+        (200, DONE),
+    ]
+    schema = pa.schema([pa.field("n", pa.int64(), nullable=False)])
+    url = f"trino://me@{server.place}/tpch"
+    assert longshore.write_sql(pa.table({"n": [1]}, schema=schema), "boats", url) == 1
+    assert [" NOT NULL" in text for text in server.statements] == [False, True, False, False, False]
+    assert server.statements[-1].startswith("ALTER TABLE")
+
+
+JSONS: list[list[Any]] = [
+    ['{"a": 1.50, "b": 1e2, "c": 123456789012345678901234567890}', '{"a": 0.12345678901234567891}'],
+    [None, "1e400"],
+    ["[]", '[{"a": 1, "a": 2}]'],
+    ["[]", "{"],
+    ["[]", "[NaN]"],
+]
+
+
+@pytest.mark.parametrize("native", ["json", " JSON"])
+@pytest.mark.parametrize("texts", JSONS)
+def test_a_text_that_the_parser_would_change_is_refused(server: Scripted, native: str, texts: list[Any]) -> None:
+    for types, data in (({"d": native}, pa.array(texts)), ({}, pa.array(texts, pa.json_()))):
+        server.answers = [page(server, last=True), (200, DONE), (200, DONE)]
+        with pytest.raises(longshore.DataError, match="does not fit") as caught:
+            longshore.write_sql(pa.table({"d": data}), "boats", f"trino://me@{server.place}/tpch", types=types)
+        assert (caught.value.column, caught.value.row, caught.value.native_type) == ("d", 1, "json")
+        assert server.statements[-1].startswith("DROP TABLE")
+
+
+def test_texts_within_lists_of_json(server: Scripted) -> None:
+    url = f"trino://me@{server.place}/tpch"
+    server.answers = [page(server, last=True)]
+    with pytest.raises(longshore.NotSupportedError, match="would become JSON strings"):
+        longshore.write_sql({"d": [["{}"]]}, "boats", url, types={"d": "ARRAY(JSON)"})
+    storage = pa.array([["{}"], ["[]", "{"]])
+    data = pa.ListArray.from_arrays(storage.offsets, storage.flatten().cast(pa.json_()))
+    server.answers = [page(server, last=True), (200, DONE), (200, DONE)]
+    with pytest.raises(longshore.DataError, match="does not fit") as caught:
+        longshore.write_sql(pa.table({"d": data}), "boats", url)
+    assert (caught.value.column, caught.value.row) == ("d", 1)
+
+
+def test_columns_of_lists_of_an_extensions_type_are_described(server: Scripted) -> None:
+    uuids = {"rawType": "array", "arguments": [{"kind": "TYPE", "value": {"rawType": "uuid", "arguments": []}}]}
+    columns = [{"name": "u", "type": "array(uuid)", "typeSignature": uuids}]
+    server.answers = [(200, {"id": "q", "columns": columns, "stats": FINISHED})]
+    found: Any = longshore.schema("SELECT u", f"trino://me@{server.place}/tpch")
+    assert found.field("u").type == pa.list_(pa.uuid())
 
 
 def test_a_table_that_is_being_made_is_there_before_its_write_is_stopped(server: Scripted) -> None:

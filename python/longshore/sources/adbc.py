@@ -9,7 +9,7 @@ from typing import Any, Literal
 from adbc_driver_manager import dbapi
 
 from longshore import errors
-from longshore.sources.arrow import bound_rows, ingest, stream
+from longshore.sources.arrow import bound_rows, empty, ingest, stream
 from longshore.sources.dialects import DUCKDB, POSTGRESQL, SQLITE
 from longshore.sources.many import Insert, Kinds, Row
 from longshore.sources.session import DriverSession, Result, changes, hide_secrets, settings
@@ -135,7 +135,7 @@ class Session(DriverSession):
         return stream(self, reader.schema, reader), [], []
 
     def _schema(self, statement: str, _params: Any) -> Result:
-        return self.open_cursor().adbc_execute_schema(statement).empty_table(), [], []
+        return empty(self.open_cursor().adbc_execute_schema(statement)), [], []
 
     def _parameters(self, statement: str) -> Any:
         return self.open_cursor().adbc_prepare(statement)

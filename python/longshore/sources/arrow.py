@@ -12,9 +12,6 @@ from longshore.errors import DataError, Error, NotSupportedError, ProgrammingErr
 from longshore.sources.dialects import Dialect
 from longshore.sources.session import DriverSession
 
-#: The bytes of rows that wait for more of their batch.
-_LARGE = 32 << 20
-
 
 def stream(session: DriverSession, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> pa.RecordBatchReader:
     """Give batches as a stream; Arrow's interface hands on a text of an error alone, so the session keeps the error."""
@@ -31,24 +28,9 @@ def stream(session: DriverSession, schema: pa.Schema, batches: Iterable[pa.Recor
     return pa.RecordBatchReader.from_batches(schema, rows())
 
 
-def rebatch(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
-    """Give batches of so many rows, but for the last, and for wide rows: a server's pages have any number of them."""
-    parts: list[pa.RecordBatch] = []
-    for page in batches:
-        rest = page
-        while (missing := rows - sum(part.num_rows for part in parts)) <= rest.num_rows:
-            yield _join([*parts, rest.slice(0, missing)])
-            parts, rest = [], rest.slice(missing)
-        parts += [rest] if rest.num_rows else []
-        if sum(part.nbytes for part in parts) > _LARGE:
-            yield _join(parts)
-            parts = []
-    if parts:
-        yield _join(parts)
-
-
-def _join(parts: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
-    return parts[0] if len(parts) == 1 else pa.Table.from_batches(parts).combine_chunks().to_batches()[0]
+def empty(schema: pa.Schema) -> pa.Table:
+    """Give a result without rows: pyarrow's own makes no lists of an extension's type."""
+    return pa.Table.from_batches([], schema)
 
 
 def objects(batches: Iterable[pa.RecordBatch]) -> list[tuple[Any, ...]]:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from uuid import UUID
 
 from longshore import _core, errors
-from longshore.sources.arrow import objects, rebatch, stream
+from longshore.sources.arrow import empty, objects, stream
 from longshore.sources.dialects import TRINO, literal
 from longshore.sources.loading import TableLoader
 from longshore.sources.session import DriverSession, Result, hide_secrets
@@ -90,7 +90,7 @@ class Session(DriverSession):
         if running.schema is None or running.update_type is not None:
             running.finish()
             return None
-        return stream(self, running.schema, rebatch(running.batches(), rows)), [], []
+        return stream(self, running.schema, running.batches(rows)), [], []
 
     def _schema(self, statement: str, params: Any) -> Result | None:
         if first_word(statement) not in _QUERIES:
@@ -99,13 +99,12 @@ class Session(DriverSession):
         running = self.connection.run(compose(f"SELECT * FROM (\n{statement}\n) LIMIT 0", params))
         # One that is left before its end would abort the transaction.
         running.finish()
-        return None if running.schema is None else (running.schema.empty_table(), [], [])
+        return None if running.schema is None else (empty(running.schema), [], [])
 
     def _statements(self, script: str) -> list[str]:
         return _core.sql_statements(script, "standard")
 
     def _begin(self) -> None:
-        self.connection.is_aborted = False
         if not self.is_loading:
             self.connection.run("START TRANSACTION").finish()
 

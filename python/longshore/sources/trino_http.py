@@ -101,6 +101,7 @@ class Statement:
     def __init__(self, connection: "Connection", text: str) -> None:
         """Send it, and wait until its columns are known or it has ended."""
         self._connection = connection
+        self.transaction = connection.transaction
         self.next: str | None = None
         self.columns: list[dict[str, Any]] | None = None
         self.update_type: str | None = None
@@ -118,16 +119,30 @@ class Statement:
         """The schema of its rows; None for a statement without rows."""
         return pa.schema(self._pages.schema) if self._pages is not None else None
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        """Give the pages' rows; what ends without the server's own end is an error."""
-        while True:
-            yield from self._waiting
-            self._waiting = []
-            if self.next is None:
-                break
-            self._step()
+    def batches(self, most: int = 1 << 31) -> Iterator[pa.RecordBatch]:
+        """Give the pages' rows, at most so many at once; what ends without the server's own end is an error."""
+        self._read_on()
+        while self._waiting:
+            pages, self._waiting = self._waiting, []
+            failure: TrinoError | None = None
+            if self.transaction is not None:
+                # A query that is left before its end aborts it: the next page tells whether rows are the last.
+                try:
+                    self._read_on()
+                except TrinoError as error:
+                    failure = error
+            for page in pages:
+                yield from (page.slice(at, most) for at in range(0, page.num_rows, most))
+            if failure is not None:
+                raise failure
+            self._read_on()
         if not self._is_finished:
             raise TrinoError(_CUT)
+
+    def _read_on(self) -> None:
+        """Ask for pages until rows wait, or the end has come."""
+        while not self._waiting and self.next is not None:
+            self._step()
 
     def finish(self) -> None:
         """Wait for the end of a statement whose rows no one wants."""
@@ -188,8 +203,8 @@ class Connection:
         self.prepared: dict[str, str] = {}
         self.running: Statement | None = None
         self._is_stopped = False
-        #: Whether a statement was ended before its end, which aborts a transaction.
-        self.is_aborted = False
+        #: The transaction in which a statement was ended before its end, which aborts it.
+        self._aborted: str | None = None
         #: Set while no answer is waited for, and the socket on which one is: a response may have it for itself.
         self._waiting: socket.socket | None = None
         self._is_idle = threading.Event()
@@ -197,6 +212,16 @@ class Connection:
         self.interruption = Interruption()
         with network(TrinoError):
             self._http: http.client.HTTPConnection | None = address.connect()
+
+    @property
+    def transaction(self) -> str | None:
+        """The server's name of the open transaction."""
+        return self.headers.get("X-Trino-Transaction-Id")
+
+    @property
+    def is_aborted(self) -> bool:
+        """Whether a statement of the open transaction was ended before its end."""
+        return self._aborted is not None and self._aborted == self.transaction
 
     def run(self, text: str) -> Statement:
         """Run a statement; one that runs still is ended."""
@@ -310,11 +335,11 @@ class Connection:
         running, self.running = self.running, None
         if running is not None and running.next is not None:
             with contextlib.suppress(TrinoError):
-                self._delete(running.next)
+                self._delete(running, running.next)
             running.next = None
 
-    def _delete(self, uri: str) -> None:
-        self.is_aborted = True
+    def _delete(self, statement: Statement, uri: str) -> None:
+        self._aborted = statement.transaction or self._aborted
         parts = urlsplit(uri)
         with network(TrinoError), contextlib.closing(self.address.connect(_CANCEL_SECONDS)) as connection:
             connection.request("DELETE", parts.path, headers=self._request_headers(with_session=False))
@@ -333,7 +358,7 @@ class Connection:
         running = self.running
         if running is not None and (uri := running.next) is not None:
             with contextlib.suppress(TrinoError):
-                self._delete(uri)
+                self._delete(running, uri)
         # What waits for a page gets no answer where the network is at fault.
         if (waiting := self._waiting) is not None:
             with contextlib.suppress(OSError):

@@ -5,8 +5,10 @@ of literals takes the server fifty times as long to plan.
 """
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -14,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from longshore.errors import DataError, Error, NotSupportedError
-from longshore.sources.arrow import is_bytes, is_list, is_text, plain, plain_type
+from longshore.sources.arrow import UnrepresentableError, first_failure, is_bytes, is_list, is_text, plain, plain_type
 from longshore.sources.dialects import TRINO, literal
 from longshore.sources.loading import HiddenTableLoader, misfit
 
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from longshore.sources.trino import Session
 
 UPSERT = "write the rows into another table, and run a MERGE from it, where the catalog's connector has one"
+_TYPED = "give them as Arrow's type arrow.json, of which JSON is parsed"
 #: The letters of a statement's rows, of the million that the server takes.
 _LETTERS = 400_000
 _DIGITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
@@ -48,12 +51,27 @@ class TrinoLoader(HiddenTableLoader):
             if if_exists in {"fail", "replace"}
             else self._columns()
         )
+        self._parse_texts()
         self._hidden = self._dialect.quoted_name(*self._path[:-1], self._rows)
         try:
             self._make_hidden(self._required if if_exists in {"fail", "replace"} else set())
         except NotSupportedError:
-            # Some connectors have no NOT NULL.
+            # Some connectors have no NOT NULL. The statement was for itself, and nothing is to be undone.
+            self._session.transaction = "open"
             self._make_hidden(set())
+
+    def _parse_texts(self) -> None:
+        """Have texts parsed that go into JSON: a cast would make JSON strings of them."""
+        for at, ((name, kind), (to, native)) in enumerate(zip(self._from, self._to, strict=True)):
+            known = _plain_kind(native)
+            if known == "json":
+                self._to[at] = (to, known)
+            if (kind, known) == ("varchar", "json"):
+                self._from[at] = (name, known)
+                self._writers[at] = JSON.after(plain)
+            elif "varchar" in kind and re.search(r"\bjson\b", known) and known not in {"json", _plain_kind(kind)}:
+                message = f"texts within {kind} would become JSON strings within {native}"
+                raise NotSupportedError(message, hint=_TYPED, column=name)
 
     def _make_hidden(self, required: set[str]) -> None:
         names = [self._dialect.quoted_name(name) for name, _ in self._to]
@@ -65,7 +83,7 @@ class TrinoLoader(HiddenTableLoader):
     def push(self, frame: object, before: int) -> None:
         """Write rows; raises ``DataError`` for a value that the column does not hold exactly."""
         table = pa.table(frame)
-        cells = [each.cells(column) for each, column in zip(self._writers, table.columns, strict=True)]
+        cells = [self._cells(at, column, before) for at, column in enumerate(table.columns)]
         for at, (to, native) in enumerate(self._to):
             name = self._from[at][0]
             if to in self._needed and None in cells[at]:
@@ -87,13 +105,18 @@ class TrinoLoader(HiddenTableLoader):
             before += count
             cells = [each[count:] for each in cells]
 
+    def _cells(self, at: int, column: Any, before: int) -> Cells:
+        write, (name, kind), (_, native) = self._writers[at].cells, self._from[at], self._to[at]
+        try:
+            return write(column)
+        except UnrepresentableError:
+            row = first_failure(column, write)
+        raise DataError(misfit(column[row].as_py(), kind, native), column=name, row=before + row, native_type=native)
+
     def _pairs(self) -> list[tuple[str, str]]:
         return [(kind, native) for (_, kind), (_, native) in zip(self._from, self._to, strict=True)]
 
     def _cast(self, name: str, kind: str, native: str) -> str:
-        if (kind, native) == ("varchar", "json"):
-            # A cast would make a JSON string of it.
-            return f"json_parse({name})"
         return name if kind == native else self._dialect.cast.format(name, native)
 
     def _tests(self) -> dict[int, str]:
@@ -183,6 +206,11 @@ class Writer:
     def after(self, convert: Callable[[Any], Any]) -> "Writer":
         """Give the writer of a column that becomes one of this type."""
         return replace(self, cells=lambda column: self.cells(convert(column)))
+
+
+def _plain_kind(kind: str) -> str:
+    """Give a type's text without what may be written otherwise."""
+    return re.sub(r'[\s"]', "", kind).lower()
 
 
 def writer_of(field: pa.Field) -> Writer:
@@ -304,9 +332,37 @@ def _plain(kind: str, cells: Callable[[Any], Cells] = _arrows) -> Callable[[pa.F
     return lambda _field: _cast(kind, cells)
 
 
+def _json_texts(column: Any) -> Cells:
+    """Give texts that the server's parser does not change: it keeps doubles, and the last of equal names."""
+    texts = _arrows(column)
+    for row, text in enumerate(texts):
+        if text is not None:
+            try:
+                json.loads(text, parse_float=_double, parse_constant=_refuse, object_pairs_hook=_object)
+            except (ValueError, RecursionError):
+                raise UnrepresentableError(row) from None
+    return texts
+
+
+def _double(text: str) -> None:
+    if Decimal(text) != Decimal(repr(float(text))):
+        _refuse(text)
+
+
+def _object(pairs: Sequence[tuple[str, Any]]) -> None:
+    if len(dict(pairs)) < len(pairs):
+        _refuse(pairs)
+
+
+def _refuse(value: object) -> None:
+    raise ValueError(value)
+
+
+JSON = Writer("json", _json_texts, "json_parse({})".format)
+
 _EXTENSIONS = {
     "arrow.uuid": _cast("uuid", _by(lambda value: str(UUID(bytes=value)))),
-    "arrow.json": Writer("json", _arrows, "json_parse({})".format),
+    "arrow.json": JSON,
 }
 
 _WRITERS: Sequence[tuple[Callable[[pa.DataType], bool], Callable[[pa.Field], Writer]]] = (
