@@ -94,6 +94,11 @@ class Outcome(unittest.TestResult):
         """Keep the failure itself."""
         self.addError(test, err)
 
+    def addSubTest(self, _test: Any, subtest: Any, err: Any) -> None:  # noqa: N802  likewise
+        """Keep what a part of the test raises."""
+        if err is not None:
+            self.addError(subtest, err)
+
 
 @pytest.mark.parametrize("name", TESTS)
 def test_compliance(database: Database, name: str) -> None:

@@ -224,12 +224,14 @@ def test_statistics(database: Database, family: str) -> None:
                 "schema": info["current_schema"],
                 "table": database.quirks.kept(family),
             }
-            (catalog,) = connection.statistics(approximate=approximate, **names).to_pylist()
+            found: list[dict[str, Any]] = connection.statistics(approximate=approximate, **names).to_pylist()
+        if approximate and not database.quirks.estimates_rows:
+            return found
+        (catalog,) = found
         assert catalog["catalog_name"] == info["current_catalog"]
         (schema,) = catalog["catalog_db_schemas"]
         assert schema["db_schema_name"] == info["current_schema"]
-        found: list[dict[str, Any]] = schema["db_schema_statistics"]
-        return found
+        return list(schema["db_schema_statistics"])
 
     counted = {
         "table_name": database.quirks.kept(family),
@@ -240,7 +242,7 @@ def test_statistics(database: Database, family: str) -> None:
     }
     assert rows(approximate=False) == [counted]
     if database.quirks.analyze is None:
-        assert rows(approximate=True) == [counted]
+        assert rows(approximate=True) == ([counted] if database.quirks.estimates_rows else [])
         return
     database.execute(database.quirks.analyze.format(table=family))
     estimated = rows(approximate=True)

@@ -131,6 +131,10 @@ class Quirks:
     has_references: bool = True
     #: Whether tables have constraints at all but for NOT NULL.
     has_constraints: bool = True
+    #: How many of values of many types a column of one type takes at least.
+    kinds_that_fit: int = 3
+    #: Whether `statistics` tells rows where they need not be exact.
+    estimates_rows: bool = True
     #: The database's name for itself, in lower case, where that is not the source's.
     vendor: str = ""
     #: Whether what is written can be rolled back; where not, a connection writes with autocommit alone.

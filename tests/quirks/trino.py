@@ -125,6 +125,9 @@ QUIRKS = Quirks(
     tells_not_null=False,
     has_transactions=False,
     analyze=None,
+    # SHOW STATS is of one table.
+    estimates_rows=False,
+    kinds_that_fit=2,
     # As a decimal.
     holds_otherwise=frozenset({"uint64"}),
     cannot={
