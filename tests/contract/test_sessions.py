@@ -123,7 +123,10 @@ def test_a_stream_in_asyncio(database: Database) -> None:
         ) as stream:
             return [batch.num_rows async for batch in stream]
 
-    assert asyncio.run(read()) == [300, 300, 300, 100]
+    sizes = asyncio.run(read())
+    assert sum(sizes) == 1000
+    assert max(sizes) <= 300
+    assert sizes == [300, 300, 300, 100] or not database.quirks.fills_batches
 
 
 def test_a_cancelled_write_leaves_nothing(database: Database, boats: str) -> None:

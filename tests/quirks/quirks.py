@@ -131,6 +131,8 @@ class Quirks:
     has_references: bool = True
     #: Whether tables have constraints at all but for NOT NULL.
     has_constraints: bool = True
+    #: Whether a batch has as many rows as are asked for, and no fewer before the last.
+    fills_batches: bool = True
     #: How many of values of many types a column of one type takes at least.
     kinds_that_fit: int = 3
     #: Whether `statistics` tells rows where they need not be exact.

@@ -128,6 +128,8 @@ QUIRKS = Quirks(
     # SHOW STATS is of one table.
     estimates_rows=False,
     kinds_that_fit=2,
+    # Of a page's rows: a batch waits for no further one.
+    fills_batches=False,
     # As a decimal.
     holds_otherwise=frozenset({"uint64"}),
     cannot={
