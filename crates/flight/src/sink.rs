@@ -43,9 +43,9 @@ pub(crate) struct FlightSink {
 /// A call that sends rows.
 struct Put {
     encoder: Encoder,
-    /// What is sent, and `None` after the last row; without it, all rows are sent.
+    /// The way of the messages, and of `None` after the last row; without it, all rows are sent.
     messages: Option<mpsc::Sender<Option<FlightData>>>,
-    /// Without it the call ends.
+    /// The answers, without whose receiver the call ends.
     taken: oneshot::Receiver<Result<Vec<PutResult>>>,
 }
 
