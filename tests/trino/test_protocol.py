@@ -283,6 +283,7 @@ def test_a_table_without_not_null_where_the_connector_has_none(server: Scripted)
 JSONS: list[list[Any]] = [
     ['{"a": 1.50, "b": 1e2, "c": 123456789012345678901234567890}', '{"a": 0.12345678901234567891}'],
     [None, "1e400"],
+    [None, "1e99999999999999999999"],
     ["[]", '[{"a": 1, "a": 2}]'],
     ["[]", "{"],
     ["[]", "[NaN]"],

@@ -339,7 +339,7 @@ def _json_texts(column: Any) -> Cells:
         if text is not None:
             try:
                 json.loads(text, parse_float=_double, parse_constant=_refuse, object_pairs_hook=_object)
-            except (ValueError, RecursionError):
+            except (ValueError, ArithmeticError, RecursionError):
                 raise UnrepresentableError(row) from None
     return texts
 
