@@ -1,6 +1,7 @@
 //! The INSERT of one row of plain values, which is the form that many rows can take the place of.
 
-use super::lexer::{Dialect, Kind, Token};
+use super::dialect::Dialect;
+use super::lexer::{Kind, Token};
 
 /// `INSERT INTO table [(columns)] VALUES (values)` and nothing else.
 #[derive(Debug)]

@@ -2,7 +2,8 @@
 
 use longshore_core::{Error, Param, Params, Result, Value};
 
-use super::lexer::{Dialect, Kind, Markers, Token};
+use super::dialect::{Dialect, Markers};
+use super::lexer::{Kind, Token};
 
 /// A statement as the server takes it.
 #[derive(Debug, Default)]

@@ -4,7 +4,8 @@ use sqlparser::ast::{GroupByExpr, Query, Select, SetExpr, Statement, TableFactor
 use sqlparser::dialect::Dialect as Grammar;
 use sqlparser::parser::Parser;
 
-use super::lexer::{Dialect, Token};
+use super::dialect::Dialect;
+use super::lexer::Token;
 
 /// Whether `text` is one SELECT over one table: outer joins, ROLLUP, set operations and CTEs bring NULLs into
 /// columns that are declared NOT NULL. What cannot be parsed is not plain.

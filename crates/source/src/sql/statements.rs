@@ -2,7 +2,8 @@
 
 use std::mem;
 
-use super::lexer::{Dialect, Kind, Markers, Token};
+use super::dialect::{Dialect, Markers};
+use super::lexer::{Kind, Token};
 
 /// The text in pieces: every second one is a parameter's place, `:name`, `$name` or one of the dialect's own, and between
 /// them is the rest.
