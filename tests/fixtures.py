@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import pytest
 import trustme
+from _pytest.runner import runtestprotocol
 
 from tests.certificates import Certificates
 from tests.conformance.case import Case
@@ -169,6 +170,16 @@ def trino(request: pytest.FixtureRequest) -> Iterator[Trino]:
     with require(Trino) as server:
         request.config.stash[_TRINO] = server
         yield server
+
+
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    """Have a worker tell what a test's call came to, and of its set-up and its end what failed or took a second."""
+    if not hasattr(item.config, "workerinput"):
+        return None
+    for report in runtestprotocol(item, nextitem=nextitem, log=False):
+        if report.when == "call" or not report.passed or report.duration > 1:
+            item.ihook.pytest_runtest_logreport(report=report)
+    return True
 
 
 @pytest.hookimpl(trylast=True)
