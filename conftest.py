@@ -2,7 +2,7 @@
 
 import os
 
-# Before NumPy is imported, here and in the processes of tests: a thread of OpenBLAS spins for as long as the import takes.
+# Before NumPy is imported, here and in processes that tests start: OpenBLAS's threads spin for as long as that takes.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 pytest_plugins = ["tests.fixtures"]
