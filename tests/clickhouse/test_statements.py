@@ -85,6 +85,7 @@ def test_writing_needs_autocommit(place: str) -> None:
         writes: list[Callable[[], Any]] = [
             lambda: connection.execute("CREATE TABLE boats (n Int8)"),
             lambda: longshore.write_sql({"n": [1]}, "boats", connection),
+            lambda: connection.cursor().executemany("INSERT INTO boats VALUES (?)", [(1,)]),
         ]
         for write in writes:
             with pytest.raises(longshore.NotSupportedError, match="no transactions") as caught:

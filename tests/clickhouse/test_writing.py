@@ -11,6 +11,8 @@ import longshore
 
 BOATS = pa.table({"id": [1, 2], "name": ["Ada", None]})
 
+NOON = dt.datetime(2020, 1, 2, 12, tzinfo=dt.UTC)
+
 
 def rows(place: str, table: str = "boats", order: str = "1") -> list[tuple[Any, ...]]:
     found = longshore.read_sql(f"SELECT * FROM {table} ORDER BY {order}", place, return_type="arrow")
@@ -74,6 +76,33 @@ def test_a_value_that_would_change_is_refused(place: str, native: str, good: lis
         longshore.write_sql({"n": [2, 3], "v": [good[0], bad]}, "boats", place, if_exists="append")
     assert (caught.value.column, caught.value.row) == ("v", 1)
     assert len(rows(place)) == 2
+
+
+@pytest.mark.parametrize(
+    ("native", "value"),
+    [
+        ("Int64", NOON),
+        ("Float64 NULL", NOON.date()),
+        ("Decimal(9, 2)", dt.time(12)),
+        ("Date", 5),
+        ("DateTime64(6)", True),
+        ("DateTime64(6)", 1.5),
+        ("DateTime", dt.time(12)),
+        ("Time64(6)", 5),
+        ("IntervalDay", 5),
+        ("Tuple(b Int64, `a b` DateTime)", {"a b": 5, "b": 5}),
+        ("Tuple(Nullable(Date))", {"a": 5}),
+    ],
+)
+def test_a_number_is_not_a_time(place: str, native: str, value: Any) -> None:
+    with longshore.connect(place, autocommit=True) as connection:
+        connection.execute(f"CREATE TABLE boats (v {native})")
+        with pytest.raises(longshore.NotSupportedError, match=r"is not a (date|time|number|duration)") as caught:
+            longshore.write_sql({"v": [value]}, "boats", connection, if_exists="append")
+        assert caught.value.column == "v"
+        connection.execute("CREATE TABLE ships (v Tuple(b Int32, a Date))")
+        assert longshore.write_sql({"v": [{"a": NOON.date(), "b": 5}]}, "ships", connection, if_exists="append") == 1
+    assert (rows(place), rows(place, "ships")) == ([], [({"b": 5, "a": NOON.date()},)])
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from longshore.errors import DataError, NotSupportedError, ProgrammingError
 from longshore.sources import arrow
 from longshore.sources.arrow import UnrepresentableError, decode, first_failure, plain, plain_type, refuse
 from longshore.sources.bigquery_types import TYPES, name_of
-from longshore.sources.loading import misfit
+from longshore.sources.loading import CONVERT, misfit
 
 _NUMERIC, _BIGNUMERIC = (38, 9), (76, 38)
 #: The types that are loaded as text, with the SQL of a value.
@@ -68,7 +68,6 @@ _NEW = {"bool": "BOOL", "text": "STRING", "binary": "BYTES", "date": "DATE", "ti
     "naive": "DATETIME", "zoned": "TIMESTAMP", "interval": "INTERVAL", "float": "FLOAT64", "integer": "INT64",
 }  # fmt: skip
 _TOKEN = re.compile(r"\s*(?:(\w+)|`([^`]*)`|([<>(),]))")
-_CONVERT = "convert the data to the column's type, or write it into a column for it"
 _EMPTY = "write an empty list: BigQuery keeps no NULL of an ARRAY"
 
 
@@ -116,7 +115,7 @@ class Column:
             # Without pandas, pyarrow shows no nanoseconds.
             value = plain.cast(pa.string())[0] if pa.types.is_timestamp(plain.type) else plain[0]
             reason = str(unfit) or misfit(str(value), str(plain.type), self.native)
-            hint = _EMPTY if self.field.mode == "REPEATED" else _CONVERT
+            hint = _EMPTY if self.field.mode == "REPEATED" else CONVERT
         raise DataError(reason, column=self.name, row=before + row, native_type=self.native.lower(), hint=hint)
 
 
@@ -255,7 +254,7 @@ def _check(kind: Any, field: Any, name: str) -> None:
         message = f"{kind} would become {native.lower()} by a time zone"
     else:
         message = f"{kind} does not go into a column of {native.lower()}"
-    raise NotSupportedError(message, column=name, native_type=native.lower(), hint=_CONVERT)
+    raise NotSupportedError(message, column=name, native_type=native.lower(), hint=CONVERT)
 
 
 def _plain(values: Any) -> pa.Array:

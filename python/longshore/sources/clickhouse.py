@@ -18,7 +18,7 @@ from longshore.texts import first_word
 _QUERIES = frozenset({"SELECT", "WITH", "FROM"})
 _READING = _QUERIES | {"SHOW", "DESCRIBE", "DESC", "EXPLAIN", "EXISTS", "SET", "USE", "KILL"}
 _SYNTAX = 62
-_TRANSACTIONS = "longshore.connect(..., autocommit=True) runs each statement by itself"
+_TRANSACTIONS = "longshore.connect(..., autocommit=True), and write_sql for many rows: executemany is a transaction"
 #: The server's numbers of errors, by the exception that they are.
 _CODES: dict[type[errors.Error], set[int]] = {
     errors.ProgrammingError: {

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from longshore.errors import NotSupportedError
-from longshore.sources.clickhouse_values import NAIVE, NO_ZONE, ZONE, declaration
+from longshore.sources.clickhouse_values import NAIVE, NO_ZONE, ZONE, check_meaning, declaration
 from longshore.sources.dialects import is_cut, literal
 from longshore.sources.loading import HiddenTableLoader
 
@@ -62,6 +62,7 @@ class ClickHouseLoader(HiddenTableLoader):
 
     def _check(self, name: str, kind: str, to: str, native: str, before: int) -> None:
         self._check_zone(name, kind, native)
+        check_meaning(name, kind, native)
         settings = self._session.connection.settings
         # A date that is out of range is one that does not come back, and has a row.
         self._session.connection.settings = settings | _WRAPPING if _OVERFLOW in settings else settings

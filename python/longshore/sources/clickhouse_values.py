@@ -4,6 +4,7 @@ import datetime as dt
 import re
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
+from operator import itemgetter
 from typing import Any
 from uuid import UUID
 
@@ -13,6 +14,7 @@ from longshore import _core
 from longshore.errors import NotSupportedError, ProgrammingError
 from longshore.sources.arrow import is_list
 from longshore.sources.dialects import BACKTICK, escape
+from longshore.sources.loading import CONVERT
 
 _ESCAPES = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r", "\0": "\\0", "\b": "\\b", "\f": "\\f"}
 #: A parameter of ClickHouse's own form.
@@ -20,6 +22,16 @@ _OWN = re.compile(r"\{\s*(\w+)\s*:")
 _LABELS = re.compile(r"Enum(?:8|16)\(((?:'(?:[^'\\]|\\.)*' = -?\d+(?:, )?)+)\)")
 _LABEL = re.compile(r"'((?:[^'\\]|\\.)*)'")
 _QUOTED = re.compile(r"(['`])(?:(?!\1)[^\\]|\\.)*\1")
+_WRAPPER = r"(?:Nullable|LowCardinality|Array|Map|Tuple)\("
+#: A type that is not made of others, and the name that it has within a Tuple.
+_LEAF = re.compile(rf"(?:(\w+) )?(?:{_WRAPPER})*(?!{_WRAPPER})([A-Z]\w*)\b(?! \w)")
+#: The meanings of values, by how the names of their types begin.
+_MEANINGS = {
+    "Date": "a date or timestamp",
+    "Time": "a time of day",
+    "Interval": "a duration",
+    **dict.fromkeys(("Int", "UInt", "Float", "BFloat", "Decimal", "Bool"), "a number"),
+}
 _STATE = re.compile(r"(?<!Simple)AggregateFunction\(")
 _FINISHED = "finalizeAggregation(column) in the query is its value, and hex(column) the state"
 #: Integers' types by the bits of the largest value, and whether it has a sign.
@@ -46,6 +58,23 @@ def readable(name: str, kind: str) -> str:
     if _STATE.search(_QUOTED.sub("", kind)):
         raise NotSupportedError("the server's Arrow has no states of aggregates", column=name, hint=_FINISHED)
     return kind
+
+
+def check_meaning(name: str, kind: str, native: str) -> None:
+    """Refuse numbers as dates and times, and the reverse: the server counts days and seconds, there and back."""
+    before, after = _leaves(kind), _leaves(native)
+    if {field for field, _ in before} == {field for field, _ in after}:
+        # Tuples are matched by their names.
+        before, after = (sorted(leaves, key=itemgetter(0)) for leaves in (before, after))
+    for (_, data), (_, column) in zip(before, after, strict=False):
+        if data and column and data != column:
+            message = f"{data} is not {column}"
+            raise NotSupportedError(message, column=name, native_type=native.lower(), hint=CONVERT)
+
+
+def _leaves(kind: str) -> list[tuple[str, str]]:
+    found = _LEAF.findall(_QUOTED.sub("", kind))
+    return [(name, next((m for start, m in _MEANINGS.items() if leaf.startswith(start)), "")) for name, leaf in found]
 
 
 def typed_schema(schema: pa.Schema, native: Sequence[str]) -> tuple[pa.Schema, list[list[str]]]:

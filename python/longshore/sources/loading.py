@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 EXISTS = 'if_exists="append" adds to it, "replace" makes another'
+CONVERT = "convert the data to the column's type, or write it into a column for it"
 MISSING = 'if_exists="fail" makes it'
 _LEFT_OUT = "a trigger or a rule of the table leaves rows out; nothing was written"
 _UNIQUE = "make a unique index on these columns, or name the primary key"

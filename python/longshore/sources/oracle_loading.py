@@ -20,14 +20,13 @@ from longshore.errors import DataError, Error, NotSupportedError, ProgrammingErr
 from longshore.sources import arrow
 from longshore.sources.arrow import UnrepresentableError, first_failure, plain, plain_type, refuse
 from longshore.sources.dialects import literal
-from longshore.sources.loading import EXISTS, MISSING, Load, check_unique, match_columns
+from longshore.sources.loading import CONVERT, EXISTS, MISSING, Load, check_unique, match_columns
 
 if TYPE_CHECKING:
     from longshore.sources.oracle import Session
 
 _COMMIT = "commit first, or write into a table that is there"
 _EMPTY = "an empty text or bytes would become NULL"
-_CONVERT = "convert the data to the column's type, or write it into a column for it"
 _NOT_A_NUMBER = "it is not a number: a NUMBER has no NaN and no infinity"
 _TEXTS = {oracledb.DB_TYPE_VARCHAR, oracledb.DB_TYPE_CHAR, oracledb.DB_TYPE_NVARCHAR, oracledb.DB_TYPE_NCHAR}
 _TEXTS |= {oracledb.DB_TYPE_LONG, oracledb.DB_TYPE_CLOB, oracledb.DB_TYPE_NCLOB, oracledb.DB_TYPE_JSON}
@@ -246,7 +245,7 @@ class Target:
         if pa.types.is_timestamp(values.type):
             # Without pandas, pyarrow shows no nanoseconds.
             value = values.slice(row, 1).cast(pa.timestamp(values.type.unit)).cast(pa.string())[0]
-        return DataError(f"{value}: {why}", column=self.name, row=before + row, native_type=native, hint=_CONVERT)
+        return DataError(f"{value}: {why}", column=self.name, row=before + row, native_type=native, hint=CONVERT)
 
     def _conversion(self) -> Callable[[Any], Any]:  # noqa: C901, PLR0911, PLR0912  one line a type
         kind, native, types = self.kind, self.native, pa.types
@@ -297,7 +296,7 @@ class Target:
             return lambda values: values
         name = native.name.removeprefix("DB_TYPE_").lower()
         message = f"{kind} does not go into a column of {name}"
-        raise NotSupportedError(message, column=self.name, native_type=name, hint=_CONVERT)
+        raise NotSupportedError(message, column=self.name, native_type=name, hint=CONVERT)
 
 
 def _is_vector(kind: Any) -> bool:
