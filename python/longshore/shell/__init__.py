@@ -1,6 +1,7 @@
 """The command ``longshore``: the verbs, from a shell."""
 
 import importlib
+import os
 import sys
 from collections.abc import Sequence
 
@@ -25,6 +26,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments is None:
         output.prepare_streams()
         sys.meta_path.insert(0, _NoPandas)
+        # NumPy, which pyarrow imports, would start a thread of linear algebra for each core.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         # typer does without it, and the rest does not.
         importlib.import_module("rich")

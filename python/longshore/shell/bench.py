@@ -17,8 +17,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich import box
-from rich.table import Table
 
 import longshore
 from longshore import errors
@@ -169,6 +167,9 @@ def measure_frames(
 
 def show_measurements(figures: Sequence[dict[str, Any]]) -> None:
     """Show the figures as a table."""
+    from rich import box
+    from rich.table import Table
+
     table = Table(box=box.SIMPLE_HEAD)
     table.add_column("into")
     for heading in ("rows", "seconds", "rows/s", "MB/s", "peak MiB"):

@@ -8,9 +8,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich import box
-from rich.table import Table
-from rich.text import Text
 
 import longshore
 from longshore.arguments import table_name
@@ -24,7 +21,7 @@ from longshore.shell.output import (
     collect_warnings,
     duration,
     file_path,
-    print_table,
+    print_texts,
     printable,
     report,
     row_count,
@@ -87,8 +84,8 @@ def _preview(open_stream: OpenStream, rows: int, *, as_json: bool) -> None:
 def _write_file(open_stream: Callable[[], "Stream"], to: str, layout: FileLayout) -> tuple[int, int]:
     """Write a whole stream, and return the numbers of its rows and of the file's bytes."""
     # A query must not wait for the imports.
-    from longshore.shell.files.batches import write_batches
     from longshore.shell.files.storage import open_sink
+    from longshore.shell.files.writers import write_batches
 
     with open_stream() as stream, open_sink(to, layout.compression) as (file, sink):
         count = write_batches(stream, layout, file)
@@ -341,12 +338,12 @@ def _column_fields(field: Any) -> dict[str, Any]:
 
 
 def _show_columns(columns: list[dict[str, Any]]) -> None:
-    shown = Table("column", "database", "Arrow", "NULL", box=box.SIMPLE_HEAD)
+    rows = []
     for column in columns:
         null = "" if column["nullable"] else "never"
         texts = (column["name"], column["native_type"] or "", column["arrow_type"], null)
-        shown.add_row(*(Text(printable(text)) for text in texts))
-    print_table(shown)
+        rows.append([printable(text) for text in texts])
+    print_texts(("column", "database", "Arrow", "NULL"), rows)
 
 
 def sources(*, as_json: arguments.Json = False) -> None:
@@ -355,7 +352,5 @@ def sources(*, as_json: arguments.Json = False) -> None:
     if as_json:
         write_output(json.dumps({"sources": [{**each._asdict(), "remedy": each.remedy} for each in known]}))
         return
-    shown = Table("address", "for", "installed", box=box.SIMPLE_HEAD)
-    for each in known:
-        shown.add_row(*map(Text, (f"{each.scheme}:", each.database, each.remedy or "yes")))
-    print_table(shown)
+    rows = [(f"{each.scheme}:", each.database, each.remedy or "yes") for each in known]
+    print_texts(("address", "for", "installed"), rows)

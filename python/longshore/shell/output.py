@@ -7,7 +7,7 @@ import json
 import os
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -135,6 +135,19 @@ def _console() -> "Console":
     return console
 
 
+def print_texts(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Write a table of plain texts to standard output."""
+    # It takes a while to import, and a command that writes a file has no table.
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(*headings, box=box.SIMPLE_HEAD)
+    for row in rows:
+        table.add_row(*map(Text, row))
+    print_table(table)
+
+
 def print_table(table: "Table", *, below: str | None = None) -> None:
     """Write a table to standard output, as wide as it is, or as the terminal; and a line below it."""
     console = _console()
@@ -166,7 +179,7 @@ class ProgressListener(contextlib.AbstractContextManager["ProgressListener"]):
     def __init__(self, *, shown: bool) -> None:
         """Draw a bar if it is to be shown and standard error is a terminal."""
         self.bytes: int | None = None
-        self._bar = bar() if shown else None
+        self._bar = bar() if shown and sys.stderr.isatty() else None
 
     def __call__(self, progress: Progress) -> None:
         """Take a report."""

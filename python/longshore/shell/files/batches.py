@@ -1,21 +1,17 @@
-"""Files as record batches: what reads and what writes each format."""
+"""Files as record batches: what reads each format."""
 
 import contextlib
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, assert_never
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from longshore.errors import DataError, InterfaceError, NotSupportedError
+from longshore.errors import DataError, InterfaceError
 from longshore.shell.files import FileLayout, Format
-from longshore.shell.files.csv import csv_columns, write_csv
+from longshore.shell.files.csv import csv_columns
 from longshore.shell.files.inference import typed_batches
-from longshore.shell.files.json import json_columns, write_json
+from longshore.shell.files.json import json_columns
 from longshore.shell.files.storage import Source, open_source
-
-if TYPE_CHECKING:
-    from longshore.stream import Stream
 
 _MAGIC = b"ARROW1"
 _END = b"\xff\xff\xff\xff\x00\x00\x00\x00"
@@ -82,67 +78,3 @@ def _arrow_batches(source: Source) -> Iterator[pa.RecordBatch]:
 def _empty(schema: pa.Schema) -> pa.RecordBatch:
     """Make a batch of no rows: it brings the columns where there is no other."""
     return pa.RecordBatch.from_arrays([pa.nulls(0, field.type) for field in schema], schema=schema)
-
-
-#: A message's mark and its length, and then no message: what has to come after it never does.
-_TORN = b"\xff\xff\xff\xff\x10\x00\x00\x00"
-
-
-def write_batches(stream: "Stream", layout: FileLayout, file: Any) -> int:
-    """Write the batches of a stream in a format, and return the number of their rows.
-
-    Raises ``NotSupportedError`` for a type, and ``DataError`` for a value, that the format does not have. After an
-    exception, what has been written is not what a reader takes for a whole file.
-    """
-    count = 0
-
-    def batches() -> Iterator[pa.RecordBatch]:
-        nonlocal count
-        for batch in stream:
-            yield batch
-            count += batch.num_rows
-
-    match layout.format:
-        case Format.CSV:
-            write_csv(batches(), stream.schema, file, layout.delimiter)
-        case Format.JSON:
-            write_json(batches(), file)
-        case Format.PARQUET:
-            _write_parquet(batches(), stream.schema, file)
-        case Format.ARROW:
-            _write_arrow(batches(), pa.ipc.new_file(file, stream.schema), file)
-        case Format.ARROWS:
-            _write_arrow(batches(), pa.ipc.new_stream(file, stream.schema), file)
-        case _:
-            assert_never(layout.format)
-    return count
-
-
-def _write_parquet(batches: Iterator[pa.RecordBatch], schema: pa.Schema, file: Any) -> None:
-    """Write a Parquet file with a row group for each batch."""
-    for name in schema.names:
-        if schema.names.count(name) > 1:
-            message = f'two columns are called "{name}", which a parquet file cannot tell apart'
-            raise NotSupportedError(message, column=name)
-    try:
-        writer = pq.ParquetWriter(file, schema, compression="zstd")
-    except pa.ArrowNotImplementedError as error:
-        message = f"a parquet file cannot hold one of the columns: {error}"
-        raise NotSupportedError(message, hint="write an arrow file") from error
-    # Not in a with statement, which would write the footer after an exception as well.
-    for batch in batches:
-        writer.write_batch(batch)
-    writer.close()
-
-
-def _write_arrow(batches: Iterator[pa.RecordBatch], writer: pa.ipc.RecordBatchStreamWriter, file: Any) -> None:
-    try:
-        for batch in batches:
-            writer.write_batch(batch)
-    except BaseException:
-        # A stream that ends between two batches is complete to its readers.
-        file.write(_TORN)
-        file.flush()
-        file.break_off()
-        raise
-    writer.close()

@@ -2,31 +2,16 @@
 
 import contextlib
 import csv
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 import pyarrow as pa
 import pyarrow.csv as arrow_csv
 
 import longshore
-from longshore import _core
-from longshore.errors import DataError, NotSupportedError
+from longshore.errors import DataError
 from longshore.shell.files.inference import InferredType, TextColumns
 from longshore.shell.files.storage import Source
 from longshore.warning import warn
-
-
-def write_csv(batches: Iterable[pa.RecordBatch], schema: pa.Schema, file: Any, delimiter: str) -> None:
-    """Write batches as CSV in UTF-8."""
-    if not schema.names:
-        raise NotSupportedError("the result has no columns, and a row of none has no form in CSV")
-    heading = pa.RecordBatch.from_arrays([pa.array([name]) for name in schema.names], schema.names)
-    file.write(_core.csv_lines(heading, delimiter, 0))
-    first = 0
-    for batch in batches:
-        file.write(_core.csv_lines(batch, delimiter, first))
-        first += batch.num_rows
-
 
 #: The bytes of the longest row.
 _BLOCK = 16 << 20

@@ -1,25 +1,15 @@
 """JSON: an object in each line."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import islice
 from typing import Any, NoReturn
 
 import pyarrow as pa
 
-from longshore import _core
 from longshore.errors import DataError
 from longshore.shell.files.inference import InferredType, TextColumns, ValueClass
 from longshore.shell.files.storage import Source
-
-
-def write_json(batches: Iterable[pa.RecordBatch], file: Any) -> None:
-    """Write batches as JSON lines in UTF-8."""
-    first = 0
-    for batch in batches:
-        file.write(_core.json_lines(batch, first))
-        first += batch.num_rows
-
 
 #: Rows that are decoded at a time.
 _ROWS = 1 << 14
