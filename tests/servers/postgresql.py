@@ -9,6 +9,9 @@ from pathlib import Path
 from typing import ClassVar, Literal
 
 import psutil
+import psycopg
+from psycopg import pq
+from psycopg.pq.abc import PGconn
 
 from tests import installations
 from tests.certificates import Certificates
@@ -52,6 +55,7 @@ class PostgreSQL(Server, Endpoint):
         self.hba = list(hba)
         self.config = {"shared_buffers": shared_buffers, **(config or {})}
         self.certificates = certificates
+        self._idle: list[tuple[int, PGconn]] = []
 
     @property
     def version(self) -> str:
@@ -70,6 +74,7 @@ class PostgreSQL(Server, Endpoint):
 
     def stop(self, mode: Mode = "fast") -> None:
         """Stop: "smart" waits for clients, "fast" rolls them back, "immediate" drops them, as a crash would."""
+        self._idle.clear()
         self._end(self.modes[mode])
 
     def kill(self) -> None:
@@ -162,6 +167,31 @@ class PostgreSQL(Server, Endpoint):
 
     def _superuser_url(self, database: str | None) -> str:
         return self.url(host=self.socket_directory, database=database)
+
+    @contextlib.contextmanager
+    def _superuser(self, database: str | None) -> Iterator[PGconn]:
+        """Keep the main database's connection for the next: to start a backend takes longer than most statements."""
+        if database is not None:
+            with super()._superuser(database) as connection:
+                yield connection
+            return
+        connection = self._idle_connection() or self._connect(None)
+        try:
+            yield connection
+        except BaseException:
+            connection.finish()
+            raise
+        if connection.exec_(b"DISCARD ALL").status == pq.ExecStatus.COMMAND_OK:
+            self._idle.append((os.getpid(), connection))
+
+    def _idle_connection(self) -> PGconn | None:
+        with contextlib.suppress(IndexError, psycopg.OperationalError):
+            process, connection = self._idle.pop()
+            # Fails where the server has ended it.
+            connection.consume_input()
+            # A process that is forked would speak into its parent's.
+            return connection if process == os.getpid() else None
+        return None
 
 
 class Standby(PostgreSQL):
