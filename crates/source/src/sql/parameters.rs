@@ -1,5 +1,7 @@
 //! Named parameters: `:name` becomes `$1` or `?`, outside of texts, names and comments.
 
+use std::collections::HashMap;
+
 use longshore_core::{Error, Param, Params, Result, Value};
 
 use super::dialect::{Dialect, Markers};
@@ -55,7 +57,9 @@ pub fn positional_sets<'a>(
         Some(Params::Named(params)) => params.as_slice(),
         _ => &[],
     };
-    let index = |value: &&Value| names.iter().position(|param| std::ptr::eq(&raw const param.value, *value));
+    let indices: HashMap<_, _> =
+        names.iter().enumerate().map(|(index, param)| (&raw const param.value, index)).collect();
+    let index = |value: &&Value| indices.get(&std::ptr::from_ref(*value)).copied();
     let order: Vec<usize> = first.values.iter().filter_map(index).collect();
     let is_like_first = |params: &[Param]| {
         params.len() == names.len() && params.iter().zip(names).all(|(one, other)| one.name == other.name)
@@ -85,7 +89,11 @@ pub fn unlike() -> Error {
 fn named<'a>(dialect: &Dialect, text: &str, params: &'a [Param]) -> Result<Numbered<'a>> {
     let tokens = dialect.scan(text);
     let mut statement = Numbered { text: String::with_capacity(text.len()), ..Numbered::default() };
-    let mut order: Vec<usize> = Vec::new();
+    let indices: HashMap<_, _> =
+        params.iter().enumerate().map(|(index, param)| (param.name.as_str(), index)).collect();
+    let mut numbers: Vec<Option<usize>> = vec![None; params.len()];
+    // The characters until here of the statement and of the caller's text.
+    let (mut written, mut read) = (0, 0);
     let mut at = 0;
     while let Some(token) = tokens.get(at) {
         if token.kind == Kind::Parameter {
@@ -93,33 +101,27 @@ fn named<'a>(dialect: &Dialect, text: &str, params: &'a [Param]) -> Result<Numbe
         }
         let Some(name) = name_at(&tokens, at) else {
             statement.text.push_str(token.text);
+            let characters = token.text.chars().count();
+            (written, read) = (written + characters, read + characters);
             at += 1;
             continue;
         };
-        let index = params.iter().position(|param| param.name == name.text);
-        let index = index.ok_or_else(|| missing(name.text))?;
-        match dialect.markers {
-            Markers::Questions => {
-                order.push(index);
-                statement.text.push('?');
-            }
-            Markers::Numbers | Markers::Braces => {
-                let number = order.iter().position(|known| *known == index).unwrap_or_else(|| {
-                    order.push(index);
-                    order.len() - 1
-                });
-                statement.text.push('$');
-                statement.text.push_str(&(number + 1).to_string());
-            }
+        let index = *indices.get(name.text).ok_or_else(|| missing(name.text))?;
+        let has_numbers = dialect.markers != Markers::Questions;
+        if numbers[index].is_none() || !has_numbers {
+            statement.values.push(&params[index].value);
         }
-        statement.renamed.push((statement.text.chars().count(), text[..name.end()].chars().count()));
+        let number = *numbers[index].get_or_insert(statement.values.len());
+        let place = if has_numbers { format!("${number}") } else { "?".to_owned() };
+        statement.text.push_str(&place);
+        (written, read) = (written + place.len(), read + 1 + name.text.chars().count());
+        statement.renamed.push((written, read));
         at += 2;
     }
-    if let Some(unused) = (0..params.len()).find(|index| !order.contains(index)) {
+    if let Some(unused) = numbers.iter().position(Option::is_none) {
         return Err(Error::programming(format!("the statement has no parameter :{}", params[unused].name))
             .with_hint("write it as :name in the statement, or leave it out of params"));
     }
-    statement.values = order.into_iter().map(|index| &params[index].value).collect();
     Ok(statement)
 }
 
