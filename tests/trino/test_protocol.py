@@ -308,6 +308,9 @@ def test_texts_within_lists_of_json(server: Scripted) -> None:
         longshore.write_sql({"d": [["{}"]]}, "boats", url, types={"d": "ARRAY(JSON)"})
     storage = pa.array([["{}"], ["[]", "{"]])
     data = pa.ListArray.from_arrays(storage.offsets, storage.flatten().cast(pa.json_()))
+    server.answers = [page(server, last=True)]
+    with pytest.raises(longshore.NotSupportedError, match="would become its strings"):
+        longshore.write_sql(pa.table({"d": data}), "boats", url, types={"d": "array(varchar(9))"})
     server.answers = [page(server, last=True), (200, DONE), (200, DONE)]
     with pytest.raises(longshore.DataError, match="does not fit") as caught:
         longshore.write_sql(pa.table({"d": data}), "boats", url)

@@ -77,11 +77,13 @@ def test_types_that_become_others(place: str) -> None:
         "uuid": pa.array([bytes(16)], pa.uuid()),
         "json": pa.array(['{"a": [1.5, null]}'], pa.json_()),
         "nothing": pa.nulls(1),
+        "text": pa.array(['"\\u20ac 1.50"'], pa.json_()),
     }
-    longshore.write_sql(pa.table(data), "others", place)
+    longshore.write_sql(pa.table(data), "others", place, types={"text": "varchar"})
     found = longshore.read_sql("SELECT *, typeof(uuid), typeof(json) FROM others", place, return_type="arrow")
     assert [str(column[0].as_py()) for column in found.columns] == [
         *(str(2**64 - 1), "nan", "a", "00000000-0000-0000-0000-000000000000", '{"a":[1.5,null]}', "None"),
+        '"\\u20ac 1.50"',
         *("uuid", "json"),
     ]
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 UPSERT = "write the rows into another table, and run a MERGE from it, where the catalog's connector has one"
 _TYPED = "give them as Arrow's type arrow.json, of which JSON is parsed"
+_AS_TEXT = "give it as texts, without Arrow's type arrow.json"
 #: The letters of a statement's rows, of the million that the server takes.
 _LETTERS = 400_000
 _DIGITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
@@ -61,7 +62,7 @@ class TrinoLoader(HiddenTableLoader):
             self._make_hidden(set())
 
     def _parse_texts(self) -> None:
-        """Have texts parsed that go into JSON: a cast would make JSON strings of them."""
+        """Have texts parsed that go into JSON, and JSON not that goes into texts: a cast is of JSON's strings."""
         for at, ((name, kind), (to, native)) in enumerate(zip(self._from, self._to, strict=True)):
             known = _plain_kind(native)
             if known == "json":
@@ -69,9 +70,15 @@ class TrinoLoader(HiddenTableLoader):
             if (kind, known) == ("varchar", "json"):
                 self._from[at] = (name, known)
                 self._writers[at] = JSON.after(plain)
-            elif "varchar" in kind and re.search(r"\bjson\b", known) and known not in {"json", _plain_kind(kind)}:
+            elif kind == "json" and known.startswith("varchar"):
+                self._from[at] = (name, "varchar")
+                self._writers[at] = TEXT.after(plain)
+            elif "varchar" in kind and _has_json(known) and known not in {"json", _plain_kind(kind)}:
                 message = f"texts within {kind} would become JSON strings within {native}"
                 raise NotSupportedError(message, hint=_TYPED, column=name)
+            elif "varchar" in known and _has_json(kind) and known != _plain_kind(kind):
+                message = f"JSON within {kind} would become its strings within {native}"
+                raise NotSupportedError(message, hint=_AS_TEXT, column=name)
 
     def _make_hidden(self, required: set[str]) -> None:
         names = [self._dialect.quoted_name(name) for name, _ in self._to]
@@ -211,6 +218,10 @@ class Writer:
 def _plain_kind(kind: str) -> str:
     """Give a type's text without what may be written otherwise."""
     return re.sub(r'[\s"]', "", kind).lower()
+
+
+def _has_json(kind: str) -> bool:
+    return re.search(r"\bjson\b", kind) is not None
 
 
 def writer_of(field: pa.Field) -> Writer:
@@ -358,6 +369,7 @@ def _refuse(value: object) -> None:
     raise ValueError(value)
 
 
+TEXT = _cast("varchar", lambda column: column.to_pylist())
 JSON = Writer("json", _json_texts, "json_parse({})".format)
 
 _EXTENSIONS = {
@@ -377,7 +389,7 @@ _WRITERS: Sequence[tuple[Callable[[pa.DataType], bool], Callable[[pa.Field], Wri
     (_is(pa.date32()), _plain("date")),
     (_is(pa.date64()), _plain("date", lambda column: _arrows(column.cast(pa.date32())))),
     (_is(pa.null()), _plain("varchar", lambda column: [None] * len(column))),
-    (is_text, _plain("varchar", lambda column: column.to_pylist())),
+    (is_text, lambda _field: TEXT),
     (is_bytes, lambda _field: Writer("varbinary", _by(bytes.hex), "from_hex({})".format)),
     (pa.types.is_decimal, _decimal),
     (pa.types.is_timestamp, _timestamp),
