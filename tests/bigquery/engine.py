@@ -10,7 +10,7 @@ import datetime as dt
 import io
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 from types import SimpleNamespace
@@ -51,6 +51,8 @@ _BIG_SCALE = 18
 _NOT_LOADED = {"TIME", "DATETIME", "JSON", "GEOGRAPHY", "INTERVAL"}
 #: The names of BigQuery's in sqlglot's SQL, and what DuckDB calls them.
 _OTHERWISE = {'"INFORMATION_SCHEMA.TABLES"': "standin.tables"}
+#: The rows of a result that no one reads, of which the service has no end either.
+_MOST_ROWS = 20_000_000
 #: Words that begin a statement whose rows are a result.
 _QUERIES = ("SELECT", "WITH", "FROM", "(")
 
@@ -184,6 +186,8 @@ class Job:
             raise exceptions.BadRequest("Syntax error: Unexpected string literal")
         if len(found) != 1 and not query.startswith("BEGIN TRANSACTION;"):
             raise exceptions.BadRequest("Syntax error: expected one statement")
+        if any(each.find(exp.Returning) for each in found):
+            raise exceptions.BadRequest("Syntax error: Expected end of input but got keyword RETURNING")
         for each in found:
             client.keep_key(each)
         self.statements = [text for each in found for text in _translated(each, client.project)]
@@ -314,10 +318,15 @@ class Rows:
         """How many they are, where none is read."""
         if self.is_read or self.reader is None:
             return None
-        counts: list[int] = [batch.num_rows for batch in self.to_arrow_iterable(None)]
-        return sum(counts)
+        count = 0
+        with contextlib.closing(self.to_arrow_iterable(None)) as batches:
+            for batch in batches:
+                count += batch.num_rows
+                if count > _MOST_ROWS:
+                    raise exceptions.Forbidden("Response too large to return")
+        return count
 
-    def to_arrow_iterable(self, _storage: Any) -> Iterator[pa.RecordBatch]:
+    def to_arrow_iterable(self, _storage: Any) -> Generator[pa.RecordBatch]:
         """Yield them as the service's Arrow types."""
         assert self.reader is not None
         self.is_read = True

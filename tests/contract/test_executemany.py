@@ -61,29 +61,30 @@ def test_executemany_is_all_or_nothing(database: Database, table: str) -> None:
 #: Values that databases may change where those of one column are given one type.
 MIXED = [1, "01", Decimal("1.50"), 2.5, None, Decimal("2.5"), True, b"x", uuid.UUID(int=7), -(2**63), 2**63]
 MIXED += [dt.date(2024, 2, 29), dt.datetime(2024, 2, 29, 1), dt.datetime(2024, 2, 29, tzinfo=dt.UTC), dt.time(1, 2)]  # noqa: DTZ001
+#: How they are looked at: SQLite keeps what is not of the column's type, and MariaDB makes dates of numbers.
+SEEN = {"sqlite": "typeof(v), hex(v)", **dict.fromkeys(("mariadb", "mysql", "odbc_mariadb"), "CAST(v AS char)")}
 
 
 @pytest.mark.costly
 @pytest.mark.parametrize("name", ["text", "decimal", "float64", "timestamp"])
 def test_executemany_does_what_execute_does(database: Database, table: str, name: str) -> None:
     place = database.quirks.placeholder
-    database.execute(f"CREATE TABLE {table} (n int, {database.column('v', name)})")
+    kind = database.quirks.types.get(name)
+    database.execute(f"CREATE TABLE {table} (n int, v {kind.native if kind else database.quirks.numeric})")
     insert = f"INSERT INTO {table} (n, v) VALUES ({place.format(n=1)}, {place.format(n=2)})"
-    as_text = {"v": "string"} if database.source in {"mariadb", "mysql"} else None
     held: list[Any] = []
     with longshore.connect(database.url, autocommit=True) as connection, connection.cursor() as cursor:
         for value in MIXED:
             with contextlib.suppress(longshore.Error):
                 cursor.execute(insert, [len(held), value])
                 held.append(value)
-        # SQLite keeps what is not of the column's type, and MariaDB makes dates of numbers.
-        query: Any = f"SELECT {'typeof(v), hex(v)' if database.source == 'sqlite' else 'v'} FROM {table} ORDER BY n"
-        once = database.rows(query, connection, schema=as_text)
+        query = f"SELECT {SEEN.get(database.source, 'v')} FROM {table} ORDER BY n"
+        once = database.rows(query, connection)
         assert len(held) >= database.quirks.kinds_that_fit
         # Of one type after the other, and in turn.
         sets = [value for value in held for _ in range(9)] + held * 3
         assert cursor.executemany(insert, list(enumerate(sets, len(held)))).rowcount == len(sets)
-        many = database.rows(query, connection, schema=as_text)[len(held) :]
+        many = database.rows(query, connection)[len(held) :]
     assert repr(many) == repr([row for row in once for _ in range(9)] + once * 3)
 
 

@@ -46,7 +46,8 @@ def check_connected(database: Database, answer: Any) -> None:
 @pytest.fixture(scope="module")
 def counted(database: Database) -> Iterator[str]:
     """Give a table that counts."""
-    database.execute(f"CREATE TABLE counted ({database.column('i', 'int64')}, {database.column('t', 'text')})")
+    number, text = (database.quirks.types[name].native for name in ("int64", "text"))
+    database.execute(f"CREATE TABLE counted (i {number}, t {text})")
     data = pa.table({"i": range(ROWS), "t": ["x" * 100] * ROWS})
     longshore.write_sql(data, "counted", database.url, if_exists="append")
     yield "counted"
