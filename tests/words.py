@@ -35,6 +35,8 @@ ALLOWED = [
     ("tests/installations.py", "nobody", "the user of that name"),
     ("python/longshore/_core.pyi", "def done(self)", "an attribute"),
     ("python/longshore/_core.pyi", "def held(self)", "an attribute"),
+    ("crates/py/src/cursor.rs", "fn done(&self)", "the same attribute"),
+    ("crates/py/src/server.rs", "fn held(&self)", "the same attribute"),
 ]
 
 FOLDERS = ("benches", "crates", "docs", "fuzz", "python", "tests")
@@ -54,14 +56,12 @@ IRREGULAR = (
     "sought|spelt|spent|spoken|struck|sunk|swept|taken|taught|thought|thrown|told|torn|unbound|understood|undone|unread|withheld|"
     "woken|won|worn|wound|written"
 )
-#: Verbs that end as participles do.
-VERBS = "embed|exceed|feed|need|proceed|seed|succeed"
+#: Verbs that end as participles do, and the word of Rust's libraries for what they hand out as a `Box<dyn ...>`.
+VERBS = "boxed|embed|exceed|feed|need|proceed|seed|succeed"
 PREPOSITIONS = "as|at|by|for|from|in|of|on|to|up|with"
 #: A function that a participle alone names: a verb says what it does, a noun what it gives; an adjective, what is true.
 PARTICIPLE = re.compile(
-    rf"\bdef _?(?!(?:{VERBS})\b)(?:[a-z]+ed|{IRREGULAR})(?:_(?:{PREPOSITIONS}))?\b(?!.*-> bool\b)"
-    # In Rust, hundreds of functions have one; these are the plainest.
-    r"|\bfn (?:given|told|made|found|begun|kept|taken|chosen|lent|borrowed|driven|withheld|undivided)\b"
+    rf"\b(?:def|fn) _?(?!(?:{VERBS})\b)(?:[a-z]+ed|{IRREGULAR})(?:_(?:{PREPOSITIONS}))?\b(?!.*-> bool(?::| \{{|;|$))"
 )
 
 

@@ -5,7 +5,7 @@ use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
 use adbc_core::error::Result;
-use longshore_core::{Deadline, in_use, locked};
+use longshore_core::{Deadline, in_use, lock};
 
 use crate::error::adbc_error;
 
@@ -38,7 +38,7 @@ impl CallLock {
     /// for code that makes this one.
     pub(crate) fn take(&self, deadline: &Deadline) -> Result<CallGuard<'_>> {
         let thread = thread::current().id();
-        let mut holder = locked(&self.holder);
+        let mut holder = lock(&self.holder);
         while let Some(other) = holder.as_ref() {
             if other.blocks(thread) {
                 return Err(adbc_error(in_use()));
@@ -60,7 +60,7 @@ impl CallLock {
     }
 
     fn put(&self, outside: Option<(ThreadId, Instant)>) {
-        if let Some(holder) = locked(&self.holder).as_mut() {
+        if let Some(holder) = lock(&self.holder).as_mut() {
             holder.outside = outside;
         }
     }
@@ -71,7 +71,7 @@ pub(crate) struct CallGuard<'a>(&'a CallLock);
 
 impl Drop for CallGuard<'_> {
     fn drop(&mut self) {
-        *locked(&self.0.holder) = None;
+        *lock(&self.0.holder) = None;
         self.0.changed.notify_one();
     }
 }

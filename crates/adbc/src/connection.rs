@@ -16,7 +16,7 @@ use longshore_core::{
 use crate::Reader;
 use crate::bind::reader_of;
 use crate::call_lock::CallLock;
-use crate::error::{adbc_error, caught, refused, unsupported};
+use crate::error::{adbc_error, catch_panic, not_supported, refusal};
 use crate::info;
 use crate::options::{self, flag, optionable, text, unknown, untold};
 use crate::rows::{Cancel, Rows, live};
@@ -55,7 +55,9 @@ impl Shared {
         if self.current(deadline)?.catalog.as_deref().unwrap_or_default() == catalog {
             return Ok(());
         }
-        Err(unsupported(format!("the catalog {catalog:?} is not the current one, and no other can be named")))
+        Err(not_supported(format!(
+            "the catalog {catalog:?} is not the current one, and no other can be named"
+        )))
     }
 }
 
@@ -73,7 +75,7 @@ struct CancelAll {
 
 impl adbc_core::CancelHandle for CancelAll {
     fn try_cancel(&self) -> Result<()> {
-        caught(|| {
+        catch_panic(|| {
             self.cancel.try_cancel()?;
             self.shared.core.cancel();
             Ok(())
@@ -92,7 +94,7 @@ impl Connection {
 
     /// Makes a call once the connection is free; the wait for that can be stopped, too.
     fn locked_call<T>(&self, work: impl FnOnce(&Deadline) -> Result<T>) -> Result<T> {
-        caught(|| {
+        catch_panic(|| {
             let deadline = self.cancel.deadline(None);
             let _guard = self.shared.call_lock.take(&deadline)?;
             work(&deadline)
@@ -127,7 +129,7 @@ impl Connection {
             }
             OptionConnection::ReadOnly if !flag(key, value)? => Ok(()),
             OptionConnection::ReadOnly => {
-                Err(unsupported("a connection is read-only by the URL or by the account's rights"))
+                Err(not_supported("a connection is read-only by the URL or by the account's rights"))
             }
             OptionConnection::IsolationLevel
                 if text(key, value)? == "adbc.connection.transaction.isolation.default" =>
@@ -135,7 +137,7 @@ impl Connection {
                 Ok(())
             }
             OptionConnection::IsolationLevel => {
-                Err(unsupported("an isolation level is set by the database's own statement"))
+                Err(not_supported("an isolation level is set by the database's own statement"))
             }
             _ => Err(unknown(key)),
         }
@@ -170,7 +172,7 @@ impl Connection {
     /// Ends a transaction, which there is always without autocommit.
     fn end(&self, end: fn(&Arc<CoreConnection>, &Deadline) -> longshore_core::Result<()>) -> Result<()> {
         if self.shared.core.commits_each() && self.shared.core.transaction() == Some(Transaction::None) {
-            return Err(refused(
+            return Err(refusal(
                 Status::InvalidState,
                 "no transaction is open: each statement commits itself",
             ));
@@ -194,7 +196,7 @@ impl adbc_core::Connection for Connection {
 
     fn get_info(&self, codes: Option<HashSet<InfoCode>>) -> Result<Reader> {
         let current = self.catalogue(|core, deadline| longshore_core::current(core, deadline))?;
-        caught(|| info::table(&current, codes.as_ref()).map(reader_of))
+        catch_panic(|| info::table(&current, codes.as_ref()).map(reader_of))
     }
 
     fn get_objects(
@@ -239,7 +241,7 @@ impl adbc_core::Connection for Connection {
             }
             longshore_core::table_schema(core, &table, &options, deadline).map(Some)
         })?;
-        let schema = schema.ok_or_else(|| refused(Status::NotFound, format!("there is no table {table}")))?;
+        let schema = schema.ok_or_else(|| refusal(Status::NotFound, format!("there is no table {table}")))?;
         Ok(schema.as_ref().clone())
     }
 

@@ -10,7 +10,7 @@ use longshore_registry::{driver, schemes};
 use longshore_store_source::StoreDriver;
 
 use crate::connection::Connection;
-use crate::error::{adbc_error, caught, refused, unsupported};
+use crate::error::{adbc_error, catch_panic, not_supported, refusal};
 use crate::options::{self, optionable, text, untold};
 
 /// The options that every database has, by the names that the sources have for them.
@@ -36,7 +36,7 @@ impl adbc_core::Driver for Driver {
             Ok((key.as_ref().to_owned(), value))
         });
         let opts = opts.collect::<Result<BTreeMap<String, String>>>()?;
-        caught(|| Database::new(opts))
+        catch_panic(|| Database::new(opts))
     }
 }
 
@@ -49,7 +49,7 @@ pub(crate) struct Database {
 impl Database {
     fn new(mut opts: BTreeMap<String, String>) -> Result<Self> {
         let uri = opts.remove("uri").ok_or_else(|| {
-            refused(
+            refusal(
                 Status::InvalidState,
                 "the option \"uri\" is missing: postgresql://user@host/database, for example",
             )
@@ -68,7 +68,7 @@ impl Database {
 
     #[allow(clippy::unused_self)] // as its macro calls it
     fn set(&mut self, key: &str, _value: &OptionValue) -> Result<()> {
-        Err(refused(
+        Err(refusal(
             Status::InvalidState,
             format!("the option {key:?} is set before the database is initialised"),
         ))
@@ -90,7 +90,7 @@ fn known_driver(scheme: &str) -> Option<Arc<dyn CoreDriver>> {
 fn absent(scheme: &str) -> Error {
     let built_in = schemes().into_iter().map(|(scheme, _)| scheme);
     let known = built_in.chain(StoreDriver.schemes().into_iter().map(str::to_owned));
-    unsupported(format!(
+    not_supported(format!(
         "no driver for URLs that start with {scheme}:// in this library, which has {}; sources that live in Python, and SQL \
          Server, whose client brings OpenSSL, are longshore.connect's",
         known.collect::<Vec<_>>().join(", ")
@@ -111,7 +111,7 @@ impl adbc_core::Database for Database {
         opts: impl IntoIterator<Item = (OptionConnection, OptionValue)>,
     ) -> Result<Connection> {
         let opts: Vec<_> = opts.into_iter().collect();
-        caught(|| {
+        catch_panic(|| {
             let mut connection = Connection::open(self.source.clone())?;
             for (key, value) in &opts {
                 connection.set(key.as_ref(), value)?;

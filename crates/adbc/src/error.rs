@@ -7,19 +7,19 @@ use adbc_core::error::{Error as AdbcError, Result, Status};
 use longshore_core::{Error, Kind};
 
 /// An error of the caller's, or of what is not there.
-pub(crate) fn refused(status: Status, message: impl Into<String>) -> AdbcError {
+pub(crate) fn refusal(status: Status, message: impl Into<String>) -> AdbcError {
     AdbcError::with_message_and_status(message, status)
 }
 
 /// The error of what cannot be done at all.
-pub(crate) fn unsupported(message: impl Into<String>) -> AdbcError {
-    refused(Status::NotImplemented, message)
+pub(crate) fn not_supported(message: impl Into<String>) -> AdbcError {
+    refusal(Status::NotImplemented, message)
 }
 
 /// Does `work`; a panic is an error that names no more than itself.
-pub(crate) fn caught<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
+pub(crate) fn catch_panic<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
-        Err(refused(Status::Internal, "a defect of Longshore: please report what was called"))
+        Err(refusal(Status::Internal, "a defect of Longshore: please report what was called"))
     })
 }
 

@@ -17,12 +17,12 @@ use adbc_ffi::{
 };
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema};
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
-use longshore_core::locked;
+use longshore_core::lock;
 
 use crate::Reader;
 use crate::bind::refused_rows;
 use crate::database::Driver;
-use crate::error::{caught, refused};
+use crate::error::{catch_panic, refusal};
 use crate::incoming;
 use crate::rows::{Failure, last_failure};
 
@@ -56,7 +56,7 @@ pub(crate) unsafe extern "C" fn AdbcDriverInit(
     if !is_known || driver.is_null() {
         let message = format!("the driver has ADBC 1.1.0 (1001000), and not {version}");
         // SAFETY: `error` is null or points to an error, as the caller promises.
-        unsafe { export_error(error, refused(Status::NotImplemented, message)) };
+        unsafe { export_error(error, refusal(Status::NotImplemented, message)) };
         return Status::NotImplemented.into();
     }
     let exported = FFI_AdbcDriver {
@@ -78,7 +78,7 @@ unsafe extern "C" fn bind(
     schema: *mut FFI_ArrowSchema,
     error: *mut FFI_AdbcError,
 ) -> AdbcStatusCode {
-    let rows = caught(|| {
+    let rows = catch_panic(|| {
         // SAFETY: each is null or points to what the caller hands over; the array is ours from here on.
         unsafe {
             let schema = schema.as_ref().filter(|_| !values.is_null()).ok_or_else(no_data)?;
@@ -94,7 +94,7 @@ unsafe extern "C" fn bind_stream(
     stream: *mut FFI_ArrowArrayStream,
     error: *mut FFI_AdbcError,
 ) -> AdbcStatusCode {
-    let rows = caught(|| {
+    let rows = catch_panic(|| {
         let stream = stream.cast::<Stream>();
         if stream.is_null() {
             return Err(no_data());
@@ -107,7 +107,7 @@ unsafe extern "C" fn bind_stream(
 }
 
 fn no_data() -> AdbcError {
-    refused(Status::InvalidArguments, "no data is given to be bound")
+    refusal(Status::InvalidArguments, "no data is given to be bound")
 }
 
 /// Binds rows. After those that are refused nothing is bound, as what was before is not what the caller wants.
@@ -217,7 +217,7 @@ unsafe fn wrap(status: AdbcStatusCode, out: *mut FFI_ArrowArrayStream) {
 }
 
 /// Ours within a stream that is ours.
-unsafe fn wrapped<'a>(stream: *mut Stream) -> Option<&'a mut Wrapped> {
+unsafe fn own_stream<'a>(stream: *mut Stream) -> Option<&'a mut Wrapped> {
     // SAFETY: a stream that is released by our function has our memory, until it is released.
     unsafe {
         let stream = stream.as_ref()?;
@@ -232,7 +232,7 @@ const INVALID: c_int = 22;
 unsafe extern "C" fn get_schema(stream: *mut Stream, out: *mut FFI_ArrowSchema) -> c_int {
     // SAFETY: the caller asks a stream that is not released.
     unsafe {
-        let Some(Wrapped { inner, .. }) = wrapped(stream) else { return INVALID };
+        let Some(Wrapped { inner, .. }) = own_stream(stream) else { return INVALID };
         inner.get_schema.map_or(INVALID, |get| get(inner, out))
     }
 }
@@ -240,12 +240,12 @@ unsafe extern "C" fn get_schema(stream: *mut Stream, out: *mut FFI_ArrowSchema) 
 unsafe extern "C" fn get_next(stream: *mut Stream, out: *mut FFI_ArrowArray) -> c_int {
     // SAFETY: as in `get_schema`.
     unsafe {
-        let Some(Wrapped { inner, failure, .. }) = wrapped(stream) else { return INVALID };
+        let Some(Wrapped { inner, failure, .. }) = own_stream(stream) else { return INVALID };
         let code = inner.get_next.map_or(INVALID, |get| get(inner, out));
         if code == 0 {
             return 0;
         }
-        match locked(failure).as_ref().map(|error| error.status) {
+        match lock(failure).as_ref().map(|error| error.status) {
             // ECANCELED, ETIMEDOUT, EIO.
             Some(Status::Cancelled) => 125,
             Some(Status::Timeout) => 110,
@@ -258,7 +258,7 @@ unsafe extern "C" fn get_next(stream: *mut Stream, out: *mut FFI_ArrowArray) -> 
 unsafe extern "C" fn get_last_error(stream: *mut Stream) -> *const c_char {
     // SAFETY: as in `get_schema`.
     unsafe {
-        let Some(Wrapped { inner, .. }) = wrapped(stream) else { return ptr::null() };
+        let Some(Wrapped { inner, .. }) = own_stream(stream) else { return ptr::null() };
         inner.get_last_error.map_or(ptr::null(), |get| get(inner))
     }
 }
@@ -266,7 +266,7 @@ unsafe extern "C" fn get_last_error(stream: *mut Stream) -> *const c_char {
 unsafe extern "C" fn release(stream: *mut Stream) {
     // SAFETY: the memory is that of `wrap`, and is given back once: a released stream has no such function any more.
     unsafe {
-        if wrapped(stream).is_none() {
+        if own_stream(stream).is_none() {
             return;
         }
         drop(Box::from_raw((*stream).private_data.cast::<Wrapped>()));
@@ -281,10 +281,10 @@ unsafe extern "C" fn error_from_stream(
 ) -> *const FFI_AdbcError {
     // SAFETY: the stream is not released, as the caller promises; `status` is null or points to a status.
     unsafe {
-        let Some(Wrapped { failure, error: exported, .. }) = wrapped(stream.cast()) else {
+        let Some(Wrapped { failure, error: exported, .. }) = own_stream(stream.cast()) else {
             return ptr::null();
         };
-        let Some(error) = locked(failure).clone() else { return ptr::null() };
+        let Some(error) = lock(failure).clone() else { return ptr::null() };
         if !status.is_null() {
             ptr::write_unaligned(status, error.status.into());
         }

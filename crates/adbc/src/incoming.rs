@@ -14,7 +14,7 @@ use arrow_schema::{ArrowError, DataType, Schema, SchemaRef};
 
 use crate::Reader;
 use crate::bind::reader_of;
-use crate::error::refused;
+use crate::error::refusal;
 use crate::ffi::Stream;
 
 /// `ArrowSchema` of Arrow's C data interface.
@@ -48,9 +48,9 @@ impl CSchema {
     }
 }
 
-fn released(what: &str) -> AdbcError {
+fn released_error(what: &str) -> AdbcError {
     let message = format!("the {what} is released, or lacks what it counts: bind data that is there");
-    refused(Status::InvalidArguments, message)
+    refusal(Status::InvalidArguments, message)
 }
 
 /// The schema of what has `schema`.
@@ -58,11 +58,11 @@ unsafe fn schema_of(schema: &FFI_ArrowSchema) -> Result<SchemaRef> {
     let own: *const FFI_ArrowSchema = schema;
     // SAFETY: both are the C interface's layout.
     if !unsafe { (*own.cast::<CSchema>()).is_whole() } {
-        return Err(released("schema"));
+        return Err(released_error("schema"));
     }
     let fields = DataType::try_from(schema).map_err(invalid)?;
     let DataType::Struct(fields) = fields else {
-        return Err(refused(Status::InvalidArguments, "the data is not a struct of columns"));
+        return Err(refusal(Status::InvalidArguments, "the data is not a struct of columns"));
     };
     let metadata = schema.metadata().map_err(invalid)?;
     Ok(Arc::new(Schema::new_with_metadata(fields, metadata)))
@@ -70,7 +70,7 @@ unsafe fn schema_of(schema: &FFI_ArrowSchema) -> Result<SchemaRef> {
 
 #[allow(clippy::needless_pass_by_value)] // `map_err` gives it
 fn invalid(error: ArrowError) -> AdbcError {
-    refused(Status::InvalidArguments, format!("the data is not Arrow's: {error}"))
+    refusal(Status::InvalidArguments, format!("the data is not Arrow's: {error}"))
 }
 
 /// The rows of `array`, of which `first` is the number of the first.
@@ -93,13 +93,13 @@ unsafe fn rows_of(
 /// The rows in `array`.
 pub(crate) unsafe fn batch(array: FFI_ArrowArray, schema: &FFI_ArrowSchema) -> Result<Reader> {
     if array.is_released() {
-        return Err(released("array"));
+        return Err(released_error("array"));
     }
     // SAFETY: as the caller promises.
     let schema = unsafe { schema_of(schema) }?;
     // SAFETY: as above.
     let rows = unsafe { rows_of(array, &schema, 0) }.map_err(|error| match error {
-        ArrowError::InvalidArgumentError(message) => refused(Status::InvalidData, message),
+        ArrowError::InvalidArgumentError(message) => refusal(Status::InvalidData, message),
         other => invalid(other),
     })?;
     Ok(reader_of(rows))
@@ -117,12 +117,13 @@ unsafe impl Send for Rows {}
 
 /// The rows that `stream` gives.
 pub(crate) unsafe fn stream(mut stream: Stream) -> Result<Reader> {
-    let get = stream.get_schema.filter(|_| stream.release.is_some()).ok_or_else(|| released("stream"))?;
+    let get =
+        stream.get_schema.filter(|_| stream.release.is_some()).ok_or_else(|| released_error("stream"))?;
     let mut schema = FFI_ArrowSchema::empty();
     // SAFETY: the stream is not released.
     let code = unsafe { get(&raw mut stream, &raw mut schema) };
     if code != 0 {
-        return Err(refused(
+        return Err(refusal(
             Status::InvalidArguments,
             format!("the stream has no schema: {}", failure_text(&mut stream)),
         ));

@@ -12,7 +12,7 @@ use arrow_array::{
 use arrow_schema::DataType;
 use longshore_core::Current;
 
-use crate::error::refused;
+use crate::error::refusal;
 
 /// The version of ADBC, as its constants have it.
 const ADBC_VERSION: i64 = 1_001_000;
@@ -50,7 +50,7 @@ pub(crate) fn table(current: &Current, codes: Option<&HashSet<InfoCode>>) -> Res
         places.push(place);
     }
     let DataType::Union(fields, _) = GET_INFO_SCHEMA.field(1).data_type() else {
-        return Err(refused(adbc_core::error::Status::Internal, "the standard's schema has no union"));
+        return Err(refusal(adbc_core::error::Status::Internal, "the standard's schema has no union"));
     };
     let mut children: Vec<ArrayRef> = vec![
         Arc::new(StringArray::from(texts)),

@@ -3,21 +3,21 @@
 use adbc_core::error::{Result, Status};
 use adbc_core::options::OptionValue;
 
-use crate::error::{refused, unsupported};
+use crate::error::{not_supported, refusal};
 
 /// The option of a name that is not known.
 pub(crate) fn unknown(key: &str) -> adbc_core::error::Error {
-    unsupported(format!("the option {key:?} is not known"))
+    not_supported(format!("the option {key:?} is not known"))
 }
 
 /// An option that has no value to be told.
 pub(crate) fn untold(key: &str) -> adbc_core::error::Error {
-    refused(Status::NotFound, format!("the option {key:?} has no value"))
+    refusal(Status::NotFound, format!("the option {key:?} has no value"))
 }
 
 /// A value that is not what the option takes.
 pub(crate) fn wrong(key: &str, wanted: &str) -> adbc_core::error::Error {
-    refused(Status::InvalidArguments, format!("the option {key:?} is {wanted}"))
+    refusal(Status::InvalidArguments, format!("the option {key:?} is {wanted}"))
 }
 
 /// The text of a value.
@@ -65,23 +65,25 @@ macro_rules! optionable {
             type Option = $option;
 
             fn set_option(&mut self, key: $option, value: OptionValue) -> Result<()> {
-                caught(|| self.set(key.as_ref(), &value))
+                catch_panic(|| self.set(key.as_ref(), &value))
             }
 
             fn get_option_string(&self, key: $option) -> Result<String> {
-                caught(|| options::text(key.as_ref(), &self.option(key.as_ref())?))
+                catch_panic(|| options::text(key.as_ref(), &self.option(key.as_ref())?))
             }
 
             fn get_option_bytes(&self, key: $option) -> Result<Vec<u8>> {
-                caught(|| options::text(key.as_ref(), &self.option(key.as_ref())?).map(String::into_bytes))
+                catch_panic(|| {
+                    options::text(key.as_ref(), &self.option(key.as_ref())?).map(String::into_bytes)
+                })
             }
 
             fn get_option_int(&self, key: $option) -> Result<i64> {
-                caught(|| options::integer(key.as_ref(), &self.option(key.as_ref())?))
+                catch_panic(|| options::integer(key.as_ref(), &self.option(key.as_ref())?))
             }
 
             fn get_option_double(&self, key: $option) -> Result<f64> {
-                caught(|| options::double(key.as_ref(), &self.option(key.as_ref())?))
+                catch_panic(|| options::double(key.as_ref(), &self.option(key.as_ref())?))
             }
         }
     };

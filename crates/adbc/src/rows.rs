@@ -10,7 +10,7 @@ use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, Schema, SchemaRef};
 use longshore_core::{
     CancelHandle, Connection, Deadline, Done, Error, LiveResult, Never, Opened, Progress, Query, ReadOptions,
-    Request, Split, Transaction, Warnings, locked, open_read,
+    Request, Split, Transaction, Warnings, lock, open_read,
 };
 
 use crate::error::adbc_error;
@@ -36,14 +36,14 @@ impl Cancel {
     /// The deadline of the next call.
     pub(crate) fn deadline(&self, timeout: Option<Duration>) -> Deadline {
         let handle = CancelHandle::default();
-        *locked(&self.0) = handle.clone();
-        Deadline::new(Arc::new(Never), timeout).cancelled_by(handle)
+        *lock(&self.0) = handle.clone();
+        Deadline::new(Arc::new(Never), timeout).with_cancel_handle(handle)
     }
 }
 
 impl adbc_core::CancelHandle for Cancel {
     fn try_cancel(&self) -> Result<()> {
-        locked(&self.0).cancel();
+        lock(&self.0).cancel();
         Ok(())
     }
 }
@@ -69,14 +69,14 @@ impl Reading {
 
 /// A result on its way, and what it has done where it has no rows.
 pub(crate) fn live(opened: Opened, deadline: Deadline) -> (LiveResult, Option<Done>) {
-    let done = opened.batches.done();
+    let done = opened.batches.effect();
     let progress = Progress::new(None, Arc::default());
-    (LiveResult::new(opened.batches, deadline, progress, Arc::default(), unwarned), done)
+    (LiveResult::new(opened.batches, deadline, progress, Arc::default(), drop_warnings), done)
 }
 
 // ADBC has no warnings.
 #[allow(clippy::unnecessary_wraps)]
-fn unwarned(_warnings: &Warnings) -> longshore_core::Result<()> {
+fn drop_warnings(_warnings: &Warnings) -> longshore_core::Result<()> {
     Ok(())
 }
 
@@ -117,7 +117,7 @@ impl Rows {
         if is_own {
             connection.begin(&reading.deadline).map_err(adbc_error)?;
         }
-        let ran = collected(reading, queries).and_then(|ran| {
+        let ran = collect(reading, queries).and_then(|ran| {
             if is_own && connection.commits_each() {
                 connection.commit(&reading.deadline).map_err(adbc_error)?;
             }
@@ -142,7 +142,7 @@ impl Rows {
 
     /// The next batch. After an error there is that error for ever: no end would be the proper one.
     fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
-        let failed = locked(&self.failure).clone();
+        let failed = lock(&self.failure).clone();
         if let Some(error) = failed {
             return Err(error);
         }
@@ -159,7 +159,7 @@ impl Rows {
 }
 
 /// The batches that each of `queries` returns, which have the same columns.
-fn collected(reading: &Reading, queries: Vec<Query>) -> Result<(SchemaRef, Vec<RecordBatch>)> {
+fn collect(reading: &Reading, queries: Vec<Query>) -> Result<(SchemaRef, Vec<RecordBatch>)> {
     let mut schema: Option<SchemaRef> = None;
     let mut batches = Vec::new();
     for query in queries {
@@ -187,7 +187,7 @@ impl Iterator for Rows {
             Err(error) => {
                 self.live = None;
                 let text = error.message.clone();
-                *locked(&self.failure) = Some(error);
+                *lock(&self.failure) = Some(error);
                 Some(Err(ArrowError::ExternalError(text.into())))
             }
         }

@@ -17,7 +17,7 @@ use longshore_core::{
 use crate::Reader;
 use crate::bind::{Outside, Sets, data_error, first_set, is_refused, nothing, reader_of};
 use crate::connection::Shared;
-use crate::error::{adbc_error, caught, refused, unsupported};
+use crate::error::{adbc_error, catch_panic, not_supported, refusal};
 use crate::options::{self, count, double, flag, optionable, text, unknown, untold, wrong};
 use crate::rows::{Cancel, Reading, Rows};
 
@@ -106,7 +106,7 @@ impl Statement {
                 }
             }
             OptionStatement::Incremental if flag(key, value)? => {
-                return Err(unsupported("all partitions are known at once"));
+                return Err(not_supported("all partitions are known at once"));
             }
             OptionStatement::Incremental => {}
             _ => return self.set_own(key, value),
@@ -159,7 +159,7 @@ impl Statement {
 
     /// Makes a call once the connection is free.
     fn call<T>(&mut self, work: impl FnOnce(&mut Self, &Deadline) -> Result<T>) -> Result<T> {
-        caught(|| {
+        catch_panic(|| {
             let timeout = self.choices.timeout.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
             let (shared, deadline) = (self.shared.clone(), self.cancel.deadline(timeout));
             let guard = shared.call_lock.take(&deadline);
@@ -171,7 +171,7 @@ impl Statement {
     }
 
     fn text(&self) -> Result<String> {
-        self.query.clone().ok_or_else(|| refused(Status::InvalidState, "the statement has no query"))
+        self.query.clone().ok_or_else(|| refusal(Status::InvalidState, "the statement has no query"))
     }
 
     fn sets(&mut self) -> Option<Sets> {
@@ -215,7 +215,7 @@ impl Statement {
                 let sets = sets.all()?.into_iter();
                 let mut queries: Vec<_> = sets.map(|params| Query { text: text.clone(), params }).collect();
                 match queries.len() {
-                    0 => self.described(untold, deadline).map(Rows::none),
+                    0 => self.describe(untold, deadline).map(Rows::none),
                     1 => Rows::open(&reading, queries.remove(0)),
                     _ => {
                         reading.split = None;
@@ -228,7 +228,7 @@ impl Statement {
     }
 
     /// The columns of what `query` would return; none of a statement without rows.
-    fn described(&self, query: Query, deadline: &Deadline) -> Result<SchemaRef> {
+    fn describe(&self, query: Query, deadline: &Deadline) -> Result<SchemaRef> {
         match longshore_core::describe(&self.shared.core, &[query], &self.options(true), deadline) {
             Err(error) if error.message().starts_with("the statement returns no rows") => {
                 Ok(Arc::new(Schema::empty()))
@@ -254,7 +254,7 @@ impl Statement {
         let reader = self
             .bound
             .take()
-            .ok_or_else(|| refused(Status::InvalidState, "no rows are bound to be ingested"))?;
+            .ok_or_else(|| refusal(Status::InvalidState, "no rows are bound to be ingested"))?;
         self.shared.check_catalog(self.ingest.catalog.as_deref(), deadline)?;
         let schema = if self.ingest.temporary {
             Some(self.temporary_schema(deadline)?)
@@ -299,7 +299,7 @@ impl Statement {
     /// The parts of the query, each of which any connection can read.
     fn partitions(&mut self, deadline: &Deadline) -> Result<PartitionedResult> {
         if self.bound.is_some() {
-            return Err(unsupported("partitions have no parameters: write the values into the query"));
+            return Err(not_supported("partitions have no parameters: write the values into the query"));
         }
         let query = Query::new(self.text()?);
         let split = self.split().unwrap_or_else(|| Split {
@@ -382,7 +382,7 @@ impl adbc_core::Statement for Statement {
     }
 
     fn get_parameter_schema(&self) -> Result<Schema> {
-        caught(|| {
+        catch_panic(|| {
             let deadline = self.cancel.deadline(None);
             let _guard = self.shared.call_lock.take(&deadline)?;
             let schema =
@@ -403,7 +403,7 @@ impl adbc_core::Statement for Statement {
     }
 
     fn set_substrait_plan(&mut self, _plan: impl AsRef<[u8]>) -> Result<()> {
-        Err(unsupported("the sources take SQL, and no Substrait"))
+        Err(not_supported("the sources take SQL, and no Substrait"))
     }
 
     fn get_cancel_handle(&self) -> Box<dyn adbc_core::CancelHandle> {

@@ -7,11 +7,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use longshore_core::memory::{release_reserve, spawn};
-use longshore_core::{Deadline, Error, Process, Result, locked};
-use longshore_interpreter::{attached, error_of};
+use longshore_core::{Deadline, Error, Process, Result, lock};
+use longshore_interpreter::{error_of, with_lock};
 use pyo3::prelude::*;
 
-use crate::gone;
+use crate::no_interpreter;
 
 /// How long a caller waits until the driver obeys: Ctrl-C is to be heard soon. What takes longer goes on without it.
 const OBEYING: Duration = Duration::from_millis(250);
@@ -61,18 +61,18 @@ pub(crate) fn on_thread<T: Send + 'static>(
     let (alive, work_left) = sync_channel(1);
     let run = move || {
         release_reserve();
-        let done = attached(|py| work(py).map_err(|error| error_of(py, error)));
+        let done = with_lock(|py| work(py).map_err(|error| error_of(py, error)));
         // The one who waits may have given up.
         if let Err(SendError(Some(Ok(late)))) = sender.send(done) {
             let _ = alive.try_send(());
-            attached(|py| end(py, late));
+            with_lock(|py| end(py, late));
         }
         drop(alive);
     };
     spawn(thread::Builder::new().name("longshore-driver".into()), run)?;
     let error = loop {
         match receiver.recv_timeout(deadline.slice()) {
-            Ok(done) => return Ok(done.ok_or_else(gone)??),
+            Ok(done) => return Ok(done.ok_or_else(no_interpreter)??),
             Err(RecvTimeoutError::Disconnected) => {
                 return Err(Error::internal("the thread of a driver has panicked").into());
             }
@@ -89,7 +89,7 @@ pub(crate) fn on_thread<T: Send + 'static>(
         if let Ok(late) = receiver.recv_timeout(AGAIN) {
             // This thread has an exception, which what `end` calls could lose.
             let ending =
-                late.and_then(Result::ok).and_then(|late| apart(move || _ = attached(|py| end(py, late))));
+                late.and_then(Result::ok).and_then(|late| apart(move || _ = with_lock(|py| end(py, late))));
             return Err(Stopped { error, left: ending.map_or(Left::Nothing, Left::Ending) });
         }
     }
@@ -151,7 +151,7 @@ impl Handle {
             match left {
                 Left::Nothing => {}
                 Left::Running(work) => self.leave(work),
-                Left::Ending(work) => *locked(&self.left) = Some(work),
+                Left::Ending(work) => *lock(&self.left) = Some(work),
             }
             error
         })
@@ -168,25 +168,25 @@ impl Handle {
         if !self.cancel() {
             self.lose();
         }
-        *locked(&self.left) = Some(begin(stopping));
+        *lock(&self.left) = Some(begin(stopping));
     }
 
     /// Does `work` without the caller, once the driver has done what was left to it.
     pub(crate) fn call_later(&self, work: impl FnOnce(&Bound<'_, PyAny>) + Send + 'static) {
-        let (object, left) = (self.object.clone(), locked(&self.left).take());
+        let (object, left) = (self.object.clone(), lock(&self.left).take());
         let last = begin(move || {
             let _ = left.map(|work| work.recv());
-            attached(|py| work(object.bind(py)));
+            with_lock(|py| work(object.bind(py)));
         });
-        *locked(&self.left) = Some(last);
+        *lock(&self.left) = Some(last);
     }
 
     fn await_left(&self, deadline: &Deadline) -> Result<()> {
-        let Some(work) = locked(&self.left).take() else { return Ok(()) };
+        let Some(work) = lock(&self.left).take() else { return Ok(()) };
         let since = Instant::now();
         while work.recv_timeout(AGAIN) == Err(RecvTimeoutError::Timeout) {
             if let Err(error) = deadline.check().and_then(|()| self.give_up_late(since)) {
-                *locked(&self.left) = Some(work);
+                *lock(&self.left) = Some(work);
                 return Err(error);
             }
         }
@@ -204,12 +204,12 @@ impl Handle {
 
     /// Has the driver stop, from any thread. Returns whether it has taken the request.
     pub(crate) fn cancel(&self) -> bool {
-        matches!(attached(|py| self.object.bind(py).call_method0("cancel").map(drop)), Some(Ok(())))
+        matches!(with_lock(|py| self.object.bind(py).call_method0("cancel").map(drop)), Some(Ok(())))
     }
 
     /// Notes that a statement has failed while its rows came; the driver's error, where it is more than the stream's text.
     pub(crate) fn fail(&self) -> Option<Error> {
-        attached(|py| {
+        with_lock(|py| {
             let told = self.object.bind(py).call_method0("fail").ok().filter(|told| !told.is_none())?;
             Some(error_of(py, PyErr::from_value(told)))
         })?
@@ -221,7 +221,7 @@ impl Handle {
         name: &str,
         read: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<T>,
     ) -> Option<T> {
-        attached(|py| read(&self.object.bind(py).getattr(name).ok()?).ok()).flatten()
+        with_lock(|py| read(&self.object.bind(py).getattr(name).ok()?).ok()).flatten()
     }
 
     /// Gives the session up: its driver still works.
@@ -236,12 +236,12 @@ impl Handle {
             std::mem::forget(self.clone());
             return;
         }
-        let (object, left) = (self.object.clone(), locked(&self.left).take());
+        let (object, left) = (self.object.clone(), lock(&self.left).take());
         let is_busy = left.is_some();
         let ending = begin(move || {
             // It is told to stop, and sends nothing: it ends.
             let _ = left.map(|work| work.recv());
-            let _ = attached(|py| object.bind(py).call_method0("close").map(drop));
+            let _ = with_lock(|py| object.bind(py).call_method0("close").map(drop));
         });
         if !is_busy {
             let _ = ending.recv_timeout(OBEYING);
@@ -277,7 +277,7 @@ fn begin(work: impl FnOnce() + Send + 'static) -> Work {
 }
 
 fn run_once(work: &Mutex<Option<impl FnOnce()>>) {
-    let work = locked(work).take();
+    let work = lock(work).take();
     if let Some(work) = work {
         work();
     }

@@ -19,7 +19,7 @@ mod sqlite3;
 use std::sync::Arc;
 
 use longshore_core::{Deadline, Driver, Error, Kind, Result, Session, Target};
-use longshore_interpreter::attached;
+use longshore_interpreter::with_lock;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -40,7 +40,7 @@ struct Door(String);
 /// The driver of a scheme that `longshore.sources` knows.
 #[must_use]
 pub fn driver(scheme: &str) -> Option<Arc<dyn Driver>> {
-    let knows = attached(|py| py.import(SOURCES)?.getattr("SCHEMES")?.contains(scheme));
+    let knows = with_lock(|py| py.import(SOURCES)?.getattr("SCHEMES")?.contains(scheme));
     matches!(knows, Some(Ok(true))).then(|| Arc::new(Door(scheme.to_owned())) as Arc<dyn Driver>)
 }
 
@@ -52,7 +52,7 @@ struct Opener {
 
 /// The driver whose sessions `open` gives, each time it is called.
 #[must_use]
-pub fn opened_by(scheme: &str, open: Py<PyAny>) -> Arc<dyn Driver> {
+pub fn python_driver(scheme: &str, open: Py<PyAny>) -> Arc<dyn Driver> {
     Arc::new(Opener { scheme: scheme.to_owned(), open: Arc::new(open) })
 }
 
@@ -104,6 +104,6 @@ impl Driver for Door {
 }
 
 /// The error of an interpreter that is gone.
-fn gone() -> Error {
+fn no_interpreter() -> Error {
     Error::new(Kind::Operational, "the Python interpreter is shutting down")
 }

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use longshore_core::{Deadline, Error, OneSession, Result, Source};
-use longshore_interpreter::{attached, error_of};
+use longshore_interpreter::{error_of, with_lock};
 use longshore_mysql::{Client, Greeted, adopt};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::gone;
+use crate::no_interpreter;
 
 /// Bytes that go through Python at a time.
 const BYTES: usize = 256 << 10;
@@ -48,7 +48,7 @@ struct PythonClient(Arc<Py<PyAny>>);
 
 impl PythonClient {
     fn call<T>(&self, work: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<T>) -> Result<T> {
-        let called = attached(|py| {
+        let called = with_lock(|py| {
             // A session may end while an exception is on its way.
             let raised = PyErr::take(py);
             let done = work(self.0.bind(py)).map_err(|error| error_of(py, error));
@@ -57,7 +57,7 @@ impl PythonClient {
             }
             done
         });
-        called.unwrap_or_else(|| Err(gone()))
+        called.unwrap_or_else(|| Err(no_interpreter()))
     }
 }
 

@@ -5,7 +5,7 @@ use longshore_core::{
     NOT_SPLIT, NoRows, OneSession, ParameterSets, Params, Preparing, Query, ReadOptions, Result, Scripting,
     Session, Sink, Source, Splitting, TableName, Transaction,
 };
-use longshore_interpreter::{python_params, unlocked};
+use longshore_interpreter::{python_params, without_lock};
 use longshore_source::sql::{Dialect, positional, unlike};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -134,7 +134,7 @@ impl ArrowSession {
 impl Drop for ArrowSession {
     fn drop(&mut self) {
         // The driver's thread needs the lock that Python has while it drops a connection.
-        unlocked(|| self.handle.close());
+        without_lock(|| self.handle.close());
     }
 }
 

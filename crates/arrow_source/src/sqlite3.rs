@@ -9,7 +9,7 @@ use longshore_core::{
     Batches, Column, Deadline, Error, Failed, Finaliser, Kind, Load, Loading, OneSession, Params, Query,
     ReadOptions, Result, Session, Sink, Source, Splitting, Transaction,
 };
-use longshore_interpreter::{attached, raise, wrap};
+use longshore_interpreter::{raise, with_lock, wrap};
 use longshore_source::staging::{self, Expected, Rows, Scope, Step, Undo, Writer};
 use longshore_sqlite::{
     Cell, Collector, Database, Facts, ForeignRows, OwnedCell, Row, Statements, begin_foreign,
@@ -59,7 +59,7 @@ impl SqliteSession {
     /// Does `work` under the interpreter's lock, while SQLite looks at the deadline.
     fn with<T>(&self, work: impl FnOnce(Python<'_>, &Bound<'_, PyAny>) -> PyResult<T>) -> Result<T> {
         let stopped: Arc<Mutex<Option<Error>>> = Arc::default();
-        let attached = attached(|py| {
+        let attached = with_lock(|py| {
             let connection = self.connection.bind(py);
             let (deadline, stop) = (self.deadline.clone(), stopped.clone());
             let handler = PyCFunction::new_closure(
@@ -121,12 +121,13 @@ impl SqliteSession {
         })?;
         let agrees = |facts: &Vec<Facts>| facts.iter().map(|column| &column.name).eq(&names);
         // What another copy of the tables says of NULLs is a promise of the same tables.
-        let facts = facts.filter(agrees).unwrap_or_else(|| names.iter().map(|name| untyped(name)).collect());
+        let facts =
+            facts.filter(agrees).unwrap_or_else(|| names.iter().map(|name| untyped_facts(name)).collect());
         Ok((cursor, Collector::new(plan(facts, options)?, options)?))
     }
 }
 
-fn untyped(name: &str) -> Facts {
+fn untyped_facts(name: &str) -> Facts {
     Facts { name: name.to_owned(), declared: None, nullable: true, is_enforced: false }
 }
 
@@ -385,7 +386,7 @@ impl Rows<SqliteSession> for ForeignRows {
 
 /// Stores the rows of a batch. A statement that is stopped would take the caller's whole transaction with it: none is.
 fn insert(rows: &mut ForeignRows, session: &SqliteSession, batch: &RecordBatch) -> Result<()> {
-    let stored = attached(|py| -> PyResult<Result<()>> {
+    let stored = with_lock(|py| -> PyResult<Result<()>> {
         let mut tuples: Vec<Vec<Bound<'_, PyAny>>> = vec![Vec::new(); batch.num_rows()];
         let encoded = rows.encode(batch, |row, cell| {
             let object = object(py, cell).map_err(error_of)?;
@@ -400,7 +401,7 @@ fn insert(rows: &mut ForeignRows, session: &SqliteSession, batch: &RecordBatch) 
         let cursor = cursor(session.connection.bind(py))?;
         if let Err(error) = cursor.call_method1("executemany", (rows.statement.as_str(), &iterator)) {
             let left: usize = iterator.call_method0("__length_hint__")?.extract()?;
-            return Ok(Err(rows.refused(error_of(error), (count - left).saturating_sub(1))));
+            return Ok(Err(rows.refuse(error_of(error), (count - left).saturating_sub(1))));
         }
         let stored: i64 = cursor.getattr("rowcount")?.extract()?;
         if rows.may_skip || usize::try_from(stored) == Ok(count) {
@@ -410,7 +411,7 @@ fn insert(rows: &mut ForeignRows, session: &SqliteSession, batch: &RecordBatch) 
             .with_hint("drop the trigger, or leave such rows out of the data");
         Ok(Err(error))
     });
-    stored.ok_or_else(crate::gone)?.map_err(error_of)?
+    stored.ok_or_else(crate::no_interpreter)?.map_err(error_of)?
 }
 
 /// A value as Python's module takes it.
@@ -468,7 +469,7 @@ impl SqliteRows {
     fn close(&mut self) {
         if let Some(cursor) = self.cursor.take() {
             // What a close has to say no one waits for.
-            let _ = attached(|py| cursor.call_method0(py, "close").map(drop));
+            let _ = with_lock(|py| cursor.call_method0(py, "close").map(drop));
         }
     }
 }

@@ -19,7 +19,7 @@ pub(crate) fn agree(first: &Schema, next: &Schema, whose: &str) -> Result<()> {
         return Err(mismatch(format!("{} columns where the first has {}", next.len(), first.len())));
     }
     match first.iter().zip(next).find(|(a, b)| !are_alike(a, b)) {
-        Some((a, b)) => Err(mismatch(format!("{} where the first has {}", named(b), named(a)))),
+        Some((a, b)) => Err(mismatch(format!("{} where the first has {}", label(b), label(a)))),
         None => Ok(()),
     }
 }
@@ -36,7 +36,7 @@ fn are_alike(a: &Field, b: &Field) -> bool {
     a.data_type().equals_datatype(b.data_type())
 }
 
-fn named(field: &Field) -> String {
+fn label(field: &Field) -> String {
     let native = field.metadata().get(NATIVE_TYPE).cloned();
     format!("{:?} of {}", field.name(), native.unwrap_or_else(|| field.data_type().to_string()))
 }

@@ -8,7 +8,7 @@ use arrow_schema::SchemaRef;
 
 use crate::agreement::{agree, nullable, under_schema};
 use crate::remedy;
-use crate::session::released;
+use crate::session::without_transaction;
 use crate::{Batches, Error, Failed, Finaliser, Query, ReadOptions, Result, Session, Transaction};
 
 /// Reads `queries` in order, in one snapshot of the database unless the options say otherwise, as one result.
@@ -28,7 +28,7 @@ pub(crate) fn read_all(
     let mut queries = VecDeque::from(queries);
     let Some(first) = queries.pop_front() else {
         let error = Error::interface("the list of queries is empty").with_hint("give at least one query");
-        return Err(Failed { error, session: ended(session, snapshot) });
+        return Err(Failed { error, session: end_snapshot(session, snapshot) });
     };
     match remedy::read(session, &first, options) {
         Ok(current) => Ok(Box::new(Chain {
@@ -42,7 +42,9 @@ pub(crate) fn read_all(
             snapshot,
             options: options.clone(),
         })),
-        Err(failed) => Err(Failed { session: failed.session.and_then(|it| ended(it, snapshot)), ..failed }),
+        Err(failed) => {
+            Err(Failed { session: failed.session.and_then(|it| end_snapshot(it, snapshot)), ..failed })
+        }
     }
 }
 
@@ -54,8 +56,8 @@ fn begin_snapshot(session: &mut dyn Session, queries: &[Query]) -> Result<()> {
 }
 
 /// The session out of its snapshot, if it was in one.
-fn ended(session: Box<dyn Session>, snapshot: bool) -> Option<Box<dyn Session>> {
-    if snapshot { released(session) } else { Some(session) }
+fn end_snapshot(session: Box<dyn Session>, snapshot: bool) -> Option<Box<dyn Session>> {
+    if snapshot { without_transaction(session) } else { Some(session) }
 }
 
 /// The current query's batches, and the queries after it.
@@ -145,6 +147,6 @@ impl Batches for Chain {
             State::Reading(current) => current.into_session(),
             State::Failed(session) => session,
         };
-        ended(session?, self.snapshot)
+        end_snapshot(session?, self.snapshot)
     }
 }

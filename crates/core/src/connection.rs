@@ -7,7 +7,7 @@ use crate::partitions::SnapshotLease;
 use crate::remedy::with_remedy;
 use crate::session::{ENDING, ParameterSets};
 use crate::source::{Direct, Lease, Reservation, SessionFactory, Source};
-use crate::{CancelHandle, Deadline, Error, Kind, Params, Query, Result, Session, Transaction, locked};
+use crate::{CancelHandle, Deadline, Error, Kind, Params, Query, Result, Session, Transaction, lock};
 
 /// One session for many statements, one at a time.
 pub struct Connection {
@@ -55,10 +55,10 @@ impl Connection {
 
     /// Keeps the session of a snapshot until this connection is closed; ends it where that has happened meanwhile.
     pub(crate) fn keep(&self, lease: SnapshotLease) -> Result<()> {
-        let mut kept = locked(&self.leases);
+        let mut kept = lock(&self.leases);
         let Some(leases) = kept.as_mut() else {
             drop(kept);
-            return Err(closed());
+            return Err(closed_error());
         };
         leases.retain(|lease| !lease.is_over());
         leases.push(lease);
@@ -83,7 +83,7 @@ impl Connection {
     }
 
     fn lease(self: &Arc<Self>, deadline: &Deadline) -> Result<(Box<dyn Session>, ConnectionLease)> {
-        let mut slot = locked(&self.slot);
+        let mut slot = lock(&self.slot);
         match std::mem::replace(&mut *slot, Slot::Leased(deadline.cancel_handle())) {
             Slot::Free(mut session) => {
                 session.set_deadline(deadline);
@@ -95,7 +95,7 @@ impl Connection {
             }
             Slot::Closed => {
                 *slot = Slot::Closed;
-                Err(closed())
+                Err(closed_error())
             }
         }
     }
@@ -159,9 +159,9 @@ impl Connection {
     /// Closes the session, and undoes first what its transaction did. A read that has it goes on; its end closes it. The
     /// snapshots of partitions end, too. Fails where the source has kept what its transaction did.
     pub fn close(&self) -> Result<()> {
-        let leases = locked(&self.leases).take();
+        let leases = lock(&self.leases).take();
         drop(leases);
-        let closed = std::mem::replace(&mut *locked(&self.slot), Slot::Closed);
+        let closed = std::mem::replace(&mut *lock(&self.slot), Slot::Closed);
         let Slot::Free(mut session) = closed else { return Ok(()) };
         session.set_deadline(&Deadline::never().at_most(ENDING));
         match session.rollback() {
@@ -177,7 +177,7 @@ impl Connection {
         deadline: &Deadline,
         work: impl FnOnce(&mut dyn Session) -> Result<()>,
     ) -> Option<Result<()>> {
-        let mut slot = locked(&self.slot);
+        let mut slot = lock(&self.slot);
         match std::mem::replace(&mut *slot, Slot::Closed) {
             Slot::Free(mut session) => {
                 drop(slot);
@@ -188,13 +188,13 @@ impl Connection {
                 *slot = leased;
                 None
             }
-            Slot::Closed => Some(Err(closed())),
+            Slot::Closed => Some(Err(closed_error())),
         }
     }
 
     /// Stops the statement or the read that has the session, from any thread; nothing where none has it.
     pub fn cancel(&self) {
-        let cancel_handle = match &*locked(&self.slot) {
+        let cancel_handle = match &*lock(&self.slot) {
             Slot::Leased(cancel_handle) => cancel_handle.clone(),
             Slot::Free(_) | Slot::Closed => return,
         };
@@ -204,12 +204,12 @@ impl Connection {
 
     /// Whether the session is closed or lost.
     pub fn is_closed(&self) -> bool {
-        matches!(*locked(&self.slot), Slot::Closed)
+        matches!(*lock(&self.slot), Slot::Closed)
     }
 
     /// Whether a transaction is open; `None` while a read has the session.
     pub fn transaction(&self) -> Option<Transaction> {
-        match &*locked(&self.slot) {
+        match &*lock(&self.slot) {
             Slot::Free(session) => Some(session.transaction()),
             Slot::Leased(_) => None,
             Slot::Closed => Some(Transaction::None),
@@ -264,7 +264,7 @@ pub fn in_use() -> Error {
     )
 }
 
-fn closed() -> Error {
+fn closed_error() -> Error {
     Error::interface("the connection is closed").with_hint("connect again")
 }
 
@@ -281,7 +281,7 @@ impl ConnectionLease {
             return;
         }
         let mut returned = session.filter(|session| session.is_usable()).map_or(Slot::Closed, Slot::Free);
-        let mut slot = locked(&self.connection.slot);
+        let mut slot = lock(&self.connection.slot);
         if matches!(*slot, Slot::Leased(_)) {
             std::mem::swap(&mut *slot, &mut returned);
         }

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
-use crate::{Error, Kind, Result, locked};
+use crate::{Error, Kind, Result, lock};
 
 /// The longest sleep between two looks at the deadline and the caller's signals.
 const SLICE: Duration = Duration::from_millis(50);
@@ -45,7 +45,7 @@ impl CancelHandle {
     /// Stops what waits under a deadline with this handle; what no thread waits for has stopped when this returns.
     pub fn cancel(&self) {
         self.0.is_cancelled.store(true, Ordering::Relaxed);
-        let idle = locked(&self.0.idle).as_ref().and_then(Weak::upgrade);
+        let idle = lock(&self.0.idle).as_ref().and_then(Weak::upgrade);
         if let Some(idle) = idle {
             idle.end();
         }
@@ -53,7 +53,7 @@ impl CancelHandle {
 
     /// Has [`CancelHandle::cancel`] end `idle`, too.
     pub(crate) fn ends(&self, idle: Weak<dyn Idle>) {
-        *locked(&self.0.idle) = Some(idle);
+        *lock(&self.0.idle) = Some(idle);
     }
 
     /// Whether it has stopped what waits under it.
@@ -95,7 +95,7 @@ impl Deadline {
 
     /// The same deadline, which `cancel_handle` ends, too.
     #[must_use]
-    pub fn cancelled_by(self, cancel_handle: CancelHandle) -> Self {
+    pub fn with_cancel_handle(self, cancel_handle: CancelHandle) -> Self {
         Self { cancel_handle, ..self }
     }
 
@@ -115,24 +115,24 @@ impl Deadline {
     #[must_use]
     pub fn at_most(&self, timeout: Duration) -> Self {
         let left = self.remaining().map_or(timeout, |left| left.min(timeout));
-        Self::new(self.interrupt.clone(), Some(left)).cancelled_by(self.cancel_handle())
+        Self::new(self.interrupt.clone(), Some(left)).with_cancel_handle(self.cancel_handle())
     }
 
     /// Starts the deadline again: a stream's time-out counts for each wait.
     pub fn restart(&self) {
-        let mut limit = locked(&self.limit);
+        let mut limit = lock(&self.limit);
         limit.at = limit.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
     }
 
     /// From here on it ends `timeout` from now, for all copies.
     pub fn end_within(&self, timeout: Duration) {
-        *locked(&self.limit) = Limit { timeout: Some(timeout), at: Instant::now().checked_add(timeout) };
+        *lock(&self.limit) = Limit { timeout: Some(timeout), at: Instant::now().checked_add(timeout) };
     }
 
     /// The time left; `None` where there is no deadline.
     #[must_use]
     pub fn remaining(&self) -> Option<Duration> {
-        let limit = locked(&self.limit);
+        let limit = lock(&self.limit);
         limit.at.map(|at| at.saturating_duration_since(Instant::now()))
     }
 
@@ -165,7 +165,7 @@ impl Deadline {
     }
 
     fn seconds(&self) -> f64 {
-        locked(&self.limit).timeout.unwrap_or_default().as_secs_f64()
+        lock(&self.limit).timeout.unwrap_or_default().as_secs_f64()
     }
 
     fn timed_out(&self) -> Error {

@@ -8,7 +8,7 @@ use std::thread::{self, available_parallelism};
 use crate::memory::spawn_scoped;
 
 /// The value that `of` guards, whatever a thread that had it has met.
-pub fn locked<T: ?Sized>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+pub fn lock<T: ?Sized>(of: &Mutex<T>) -> MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -45,7 +45,7 @@ pub use connection::{Connection, execute_many, in_use};
 pub use deadline::{CancelHandle, Deadline, Interrupt, Never};
 pub use describe::{describe, parameters, partition, table_schema, tables};
 pub use error::{Error, Kind, Place, Result};
-pub use jobs::{locked, run_jobs};
+pub use jobs::{lock, run_jobs};
 pub use metadata::{DEFERRED, EXTENSION, EXTENSION_METADATA, NATIVE_TYPE, has_deferred, native_field};
 pub use open::{Opened, Request, open_read};
 pub use parallel::Delivery;
@@ -67,7 +67,7 @@ pub use source::{Direct, Lease, OneSession, Reservation, SessionFactory, Source}
 pub use split::{Parts, Split, SplitPlan};
 pub use stream::{LiveResult, Stream, give_up};
 pub use target::{Target, percent_decode};
-pub use texts::misencoded;
+pub use texts::misencoded_row;
 pub use typename::{parse_type, type_name};
 pub use warnings::Warnings;
 pub use write::{

@@ -11,7 +11,7 @@ use crate::chain::read_all;
 use crate::describe::check_key;
 use crate::parallel::{Delivery, read_parts};
 use crate::remedy::with_remedy;
-use crate::session::released;
+use crate::session::without_transaction;
 use crate::source::{Lease, Reservation, SessionFactory, Source};
 use crate::split::divide;
 use crate::{
@@ -113,7 +113,7 @@ impl Opening<'_> {
                 Ok(SplitPlan::Parts(parts)) => parts,
                 Err(error) => {
                     let error = with_remedy(error, &self.request.queries, session.placeholders());
-                    let session = if was_free { released(session) } else { Some(session) };
+                    let session = if was_free { without_transaction(session) } else { Some(session) };
                     return Err(Failed { error, session });
                 }
             };
@@ -124,7 +124,7 @@ impl Opening<'_> {
             let begun = self.read_parts(session, parts);
             let (freed, error) = match begun {
                 Ok(batches) => return Ok((batches, None)),
-                Err(failed) => self.freed(failed)?,
+                Err(failed) => self.recover(failed)?,
             };
             session = freed;
             if !error.is_transient() || since.elapsed() >= AGAIN {
@@ -155,7 +155,7 @@ impl Opening<'_> {
             return Ok(batches);
         };
         // A statement without rows has run.
-        if batches.done().is_some() {
+        if batches.effect().is_some() {
             return Ok(batches);
         }
         match check_key(&batches.schema(), on) {
@@ -179,7 +179,7 @@ impl Opening<'_> {
 
     /// The session and the reason, where parts could not begin and the read may go on otherwise: no one has asked for them,
     /// or somebody was in the way.
-    fn freed(&self, failed: Failed) -> Result<(Box<dyn Session>, Error), Failed> {
+    fn recover(&self, failed: Failed) -> Result<(Box<dyn Session>, Error), Failed> {
         let Failed { error, session } = failed;
         // Python tells of a Ctrl-C only once.
         let is_stopped = matches!(error.kind(), Kind::Interrupted | Kind::Cancelled);
@@ -231,7 +231,7 @@ impl Opening<'_> {
             session.begin()?;
         }
         if *estimate
-            && options.meter.expected().is_none()
+            && options.meter.expected_rows().is_none()
             && let Ok(splitting) = session.splitting()
         {
             let rows = queries.iter().map(|query| splitting.estimate(query)).sum::<Result<Option<u64>>>()?;
@@ -277,7 +277,7 @@ struct LeasedBatches {
 
 impl LeasedBatches {
     fn new(batches: Box<dyn Batches>, lease: Arc<dyn Lease>) -> Self {
-        let (schema, finaliser, done) = (batches.schema(), batches.finaliser(), batches.done());
+        let (schema, finaliser, done) = (batches.schema(), batches.finaliser(), batches.effect());
         let mut leased = Self { schema, finaliser, done, batches: Some(batches), lease };
         if done.is_some() {
             leased.end();
@@ -319,7 +319,7 @@ impl Batches for LeasedBatches {
         self.finaliser.clone()
     }
 
-    fn done(&self) -> Option<Done> {
+    fn effect(&self) -> Option<Done> {
         self.done
     }
 

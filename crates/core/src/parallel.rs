@@ -11,7 +11,7 @@ use arrow_schema::SchemaRef;
 
 use crate::agreement::{nullable, under_schema};
 use crate::describe::schema_of_one;
-use crate::session::released;
+use crate::session::without_transaction;
 use crate::{
     Batches, Deadline, Error, Failed, Finaliser, Kind, Parts, Query, ReadOptions, Result, Session,
     SessionFactory, Splitting,
@@ -43,7 +43,7 @@ pub(crate) fn read_parts(
 ) -> Result<Box<dyn Batches>, Failed> {
     match start(coordinator.as_mut(), factory, queries, parts, delivery, options, deadline) {
         Ok(started) => Ok(Box::new(Parallel { started, coordinator: Some(coordinator) })),
-        Err(error) => Err(Failed { error, session: released(coordinator) }),
+        Err(error) => Err(Failed { error, session: without_transaction(coordinator) }),
     }
 }
 
@@ -212,6 +212,6 @@ impl Batches for Parallel {
 
     fn into_session(mut self: Box<Self>) -> Option<Box<dyn Session>> {
         drop(self.started.workers.take());
-        released(self.coordinator.take()?)
+        without_transaction(self.coordinator.take()?)
     }
 }

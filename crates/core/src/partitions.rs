@@ -14,7 +14,7 @@ use arrow_schema::SchemaRef;
 use crate::agreement::{nullable, under_schema};
 use crate::describe::{check_key, no_partitions, on_session, partition, schema_of_one};
 use crate::memory::spawn;
-use crate::session::released;
+use crate::session::without_transaction;
 use crate::{
     Batches, CancelHandle, Connection, Deadline, Error, Finaliser, Leasing, Opened, Params, Parts, Process,
     Query, ReadOptions, Result, Session, SessionFactory, Split, SplitPlan, Splitting, Transaction, remedy,
@@ -89,7 +89,7 @@ fn keep(mut session: Box<dyn Session>, end: &Receiver<Infallible>, time: Duratio
             break;
         }
     }
-    drop(released(session));
+    drop(without_transaction(session));
 }
 
 /// Divides `query` into partitions. With `options.snapshot` all of them are of one snapshot, which a session of its own keeps
@@ -114,7 +114,7 @@ pub fn execute_partitions(
     // The query's own errors, and what other sessions would not have, are the connection's own session's to tell.
     let columns = on_session(connection, deadline, |session| {
         if options.snapshot
-            && let Some(reason) = leasing(session)?.unshared()?
+            && let Some(reason) = leasing(session)?.private_state()?
         {
             return Err(no_partitions(&reason));
         }
@@ -130,7 +130,7 @@ pub fn execute_partitions(
         (partition(connection, query, split, deadline)?, String::new())
     };
     let scheme = connection.scheme();
-    let parts = parts.iter().map(|part| packed([&scheme, &snapshot, &part.text])).collect();
+    let parts = parts.iter().map(|part| pack([&scheme, &snapshot, &part.text])).collect();
     Ok(Partitions { schema: columns, parts })
 }
 
@@ -168,7 +168,7 @@ pub fn read_partition(
     options: &ReadOptions,
     deadline: &Deadline,
 ) -> Result<Opened> {
-    let [source, snapshot, text] = unpacked(bytes).ok_or_else(|| {
+    let [source, snapshot, text] = unpack(bytes).ok_or_else(|| {
         Error::interface("these bytes are not a partition of Longshore's")
             .with_hint("give those of adbc_execute_partitions as they are")
     })?;
@@ -237,7 +237,7 @@ impl Batches for PartBatches {
 }
 
 /// The texts, each after its length.
-fn packed(texts: [&str; 3]) -> Vec<u8> {
+fn pack(texts: [&str; 3]) -> Vec<u8> {
     let mut bytes = MAGIC.to_vec();
     for text in texts {
         bytes.extend_from_slice(&(text.len() as u64).to_le_bytes());
@@ -246,8 +246,8 @@ fn packed(texts: [&str; 3]) -> Vec<u8> {
     bytes
 }
 
-/// The texts of [`packed`]; `None` for other bytes.
-fn unpacked(bytes: &[u8]) -> Option<[&str; 3]> {
+/// The texts of [`pack`]; `None` for other bytes.
+fn unpack(bytes: &[u8]) -> Option<[&str; 3]> {
     let mut left = bytes.strip_prefix(MAGIC)?;
     let mut texts = [""; 3];
     for text in &mut texts {
@@ -266,14 +266,14 @@ mod tests {
     #[test]
     fn bytes_that_are_not_a_partition_are_none() {
         let texts = ["postgresql", "", "SELECT 'ä'"];
-        let bytes = packed(texts);
-        assert_eq!(unpacked(&bytes), Some(texts));
+        let bytes = pack(texts);
+        assert_eq!(unpack(&bytes), Some(texts));
         for end in 0..bytes.len() {
-            assert_eq!(unpacked(&bytes[..end]), None, "{end}");
+            assert_eq!(unpack(&bytes[..end]), None, "{end}");
         }
-        assert_eq!(unpacked(&[&bytes[..], b" "].concat()), None);
+        assert_eq!(unpack(&[&bytes[..], b" "].concat()), None);
         let mut endless = bytes;
         endless[MAGIC.len()..][..8].fill(0xff);
-        assert_eq!(unpacked(&endless), None);
+        assert_eq!(unpack(&endless), None);
     }
 }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
 use crate::source::{Direct, Lease, Reservation, SessionFactory, Source};
-use crate::{Deadline, Error, Kind, Process, Result, Session, locked};
+use crate::{Deadline, Error, Kind, Process, Result, Session, lock};
 
 /// A session that does not answer for so long is replaced.
 const CLEANING: Duration = Duration::from_secs(2);
@@ -54,7 +54,7 @@ impl Pool {
 
     /// The state of this process: what a forked child has inherited is its parent's, and the child only forgets it.
     fn state(&self) -> MutexGuard<'_, State> {
-        let mut state = locked(&self.state);
+        let mut state = lock(&self.state);
         if !state.process.is_current() {
             *state = State::new(state.closed);
         }

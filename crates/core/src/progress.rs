@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use crate::{Result, locked};
+use crate::{Result, lock};
 
 /// Counts what all sessions of one read have received; looked at from any thread.
 #[derive(Debug, Default)]
@@ -50,7 +50,7 @@ impl Meter {
 
     /// The source's estimate of all rows; `None` where it has none.
     #[must_use]
-    pub fn expected(&self) -> Option<u64> {
+    pub fn expected_rows(&self) -> Option<u64> {
         Some(self.expected.load(Ordering::Relaxed)).filter(|rows| *rows > 0)
     }
 }
@@ -79,7 +79,7 @@ impl Progress {
     }
 
     fn with<T>(&self, work: impl FnOnce(&mut Option<(Arc<dyn Listener>, Instant)>) -> T) -> T {
-        work(&mut locked(&self.listener))
+        work(&mut lock(&self.listener))
     }
 
     /// Reports if the last report is a while ago.

@@ -110,7 +110,7 @@ pub struct ReadOptions {
     pub own: OwnOptions,
     /// Binary or text results.
     pub protocol: Protocol,
-    /// Whether a statement without rows is run, too: its batches are none, and [`crate::Batches::done`] tells what it did.
+    /// Whether a statement without rows is run, too: its batches are none, and [`crate::Batches::effect`] tells what it did.
     pub any_statement: bool,
     /// Arrow types by column name that replace the type policy's.
     pub schema: Vec<(String, DataType)>,
@@ -161,7 +161,7 @@ impl ReadOptions {
 
     /// The type that the caller asks for in `column`, if any.
     #[must_use]
-    pub fn wanted(&self, column: &str) -> Option<&DataType> {
+    pub fn wanted_type(&self, column: &str) -> Option<&DataType> {
         self.schema.iter().find(|(name, _)| name == column).map(|(_, data_type)| data_type)
     }
 }

@@ -182,7 +182,7 @@ mod tests {
         with_remedy(error, &query, placeholders).hint().map(str::to_owned)
     }
 
-    fn numbered(text: &str) -> Option<String> {
+    fn numbered_hint(text: &str) -> Option<String> {
         hint(text, Params::Positional(vec![Value::Int(1)]), Placeholders::Numbered)
     }
 
@@ -197,7 +197,7 @@ mod tests {
             ("SELECT * FROM t WHERE a = :1", "$1, $2, ... instead of :1"),
             ("SELECT * FROM t WHERE a = :x", "a dict for :x"),
         ] {
-            assert!(numbered(text).unwrap().contains(word), "{text}");
+            assert!(numbered_hint(text).unwrap().contains(word), "{text}");
         }
         assert_eq!(
             hint("SELECT * FROM t WHERE a = $1", Params::None, Placeholders::QuestionMarks).unwrap(),
@@ -219,7 +219,7 @@ mod tests {
             "SELECT 'é' ? é FROM",
             "",
         ] {
-            assert_eq!(numbered(text), None, "{text}");
+            assert_eq!(numbered_hint(text), None, "{text}");
         }
     }
 
@@ -242,14 +242,14 @@ mod tests {
     #[test]
     fn a_name_is_not_a_query() {
         for name in ["boats", "public.boats", "\"Boats\"", "`boats`;", " boats\n"] {
-            let said = numbered(name).unwrap();
+            let said = numbered_hint(name).unwrap();
             assert_eq!(
                 said,
                 format!("a query is wanted: SELECT * FROM {}", name.trim().trim_end_matches(';'))
             );
         }
-        assert_eq!(numbered("SELECT"), None);
-        assert_eq!(numbered("boats boats"), None);
+        assert_eq!(numbered_hint("SELECT"), None);
+        assert_eq!(numbered_hint("boats boats"), None);
     }
 
     #[test]

@@ -232,7 +232,7 @@ pub trait Splitting {
 /// Parts of a read for sessions of other processes, in one snapshot of the database.
 pub trait Leasing {
     /// The state of this session that others would not have, if any: they would read something else.
-    fn unshared(&mut self) -> Result<Option<String>>;
+    fn private_state(&mut self) -> Result<Option<String>>;
 
     /// Divides `query` as [`Splitting::split`] does, but what is small is one part, too. This session keeps the snapshot until
     /// its transaction ends. The snapshot's text says how to join it, and holds no secret.
@@ -309,7 +309,7 @@ pub(crate) fn loading(session: Box<dyn Session>) -> Result<Box<dyn Loading>, Fai
 
 /// The session without its transaction; `None` where it is lost. The caller's own deadline may be why the transaction
 /// ends, and does not count here.
-pub(crate) fn released(mut session: Box<dyn Session>) -> Option<Box<dyn Session>> {
+pub(crate) fn without_transaction(mut session: Box<dyn Session>) -> Option<Box<dyn Session>> {
     session.set_deadline(&Deadline::never().at_most(ENDING));
     session.rollback().is_ok().then_some(session)
 }
@@ -375,7 +375,7 @@ pub trait Batches: Iterator<Item = Result<RecordBatch>> + Send {
     }
 
     /// The effect of the statement, where it is one without rows.
-    fn done(&self) -> Option<Done> {
+    fn effect(&self) -> Option<Done> {
         None
     }
 
@@ -424,7 +424,7 @@ impl Batches for NoRows {
         Arc::new(Schema::empty())
     }
 
-    fn done(&self) -> Option<Done> {
+    fn effect(&self) -> Option<Done> {
         Some(self.done)
     }
 

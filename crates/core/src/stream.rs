@@ -9,7 +9,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
 use crate::deadline::Idle;
-use crate::{Batches, Deadline, Error, Progress, Result, Warnings, locked};
+use crate::{Batches, Deadline, Error, Progress, Result, Warnings, lock};
 
 /// How long the end of a result is waited for that no one wants.
 const LEFT: Duration = Duration::from_millis(50);
@@ -52,7 +52,7 @@ enum State {
 
 impl Idle for Mutex<State> {
     fn end(&self) {
-        let mut state = locked(self);
+        let mut state = lock(self);
         if !matches!(*state, State::Running(_)) {
             return;
         }
@@ -87,9 +87,9 @@ impl LiveResult {
     /// The next batch; `None` after the last. What has failed never looks like a proper end.
     pub fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
         self.deadline.restart();
-        let state = std::mem::replace(&mut *locked(&self.source), State::Awaited);
+        let state = std::mem::replace(&mut *lock(&self.source), State::Awaited);
         let next = match state {
-            State::Running(batches) => self.awaited(batches),
+            State::Running(batches) => self.await_next(batches),
             State::Cancelled => {
                 self.put(State::Failed);
                 self.deadline.cancel_handle().check().map(|()| None)
@@ -100,7 +100,7 @@ impl LiveResult {
             }
             State::Failed | State::Awaited => {
                 self.put(State::Failed);
-                Err(gone("has failed"))
+                Err(ended_stream("has failed"))
             }
         };
         match &next {
@@ -114,7 +114,7 @@ impl LiveResult {
         next
     }
 
-    fn awaited(&self, mut batches: Box<dyn Batches>) -> Result<Option<RecordBatch>> {
+    fn await_next(&self, mut batches: Box<dyn Batches>) -> Result<Option<RecordBatch>> {
         // A panic must not cross the C interface, where it would end the process.
         let next = catch_unwind(AssertUnwindSafe(|| next_of(batches.as_mut(), self.yielded)));
         let next =
@@ -140,12 +140,12 @@ impl LiveResult {
     }
 
     fn put(&self, state: State) {
-        *locked(&self.source) = state;
+        *lock(&self.source) = state;
     }
 
     /// Ends it as [`give_up`] does.
     pub fn give_up(self) {
-        let state = std::mem::replace(&mut *locked(&self.source), State::Ended);
+        let state = std::mem::replace(&mut *lock(&self.source), State::Ended);
         if let State::Running(batches) = state {
             give_up(batches, &self.deadline, false);
         }
@@ -224,18 +224,18 @@ impl Stream {
     /// no lock.
     fn take(&self) -> Result<LiveResult> {
         let own = thread::current().id();
-        let mut slot = locked(&self.slot);
+        let mut slot = lock(&self.slot);
         loop {
             match &*slot {
                 Slot::Live(_) => {}
-                Slot::Busy(thread) if *thread == own => return Err(reentered()),
+                Slot::Busy(thread) if *thread == own => return Err(reentry()),
                 Slot::Busy(_) => {
                     let waited = self.turn.wait_timeout(slot, self.deadline.slice());
                     slot = waited.unwrap_or_else(PoisonError::into_inner).0;
                     self.deadline.check()?;
                     continue;
                 }
-                Slot::Gone(why) => return Err(gone(why)),
+                Slot::Gone(why) => return Err(ended_stream(why)),
             }
             if let Slot::Live(live) = std::mem::replace(&mut *slot, Slot::Busy(own)) {
                 return Ok(live);
@@ -245,7 +245,7 @@ impl Stream {
 
     /// Puts the result back, unless the stream was closed meanwhile.
     fn put_back(&self, live: LiveResult) {
-        let mut slot = locked(&self.slot);
+        let mut slot = lock(&self.slot);
         let is_open = matches!(*slot, Slot::Busy(_));
         let left = if is_open { std::mem::replace(&mut *slot, Slot::Live(live)) } else { Slot::Live(live) };
         drop(slot);
@@ -273,7 +273,7 @@ impl Stream {
     /// The result itself, which the stream then has no more.
     pub fn hand_over(&self) -> Result<LiveResult> {
         let live = self.take()?;
-        *locked(&self.slot) = Slot::Gone("has been handed over");
+        *lock(&self.slot) = Slot::Gone("has been handed over");
         self.turn.notify_all();
         Ok(live)
     }
@@ -281,8 +281,8 @@ impl Stream {
     /// The stream's state, such as "is open".
     #[must_use]
     pub fn state(&self) -> &'static str {
-        match &*locked(&self.slot) {
-            Slot::Live(live) => match *locked(&live.source) {
+        match &*lock(&self.slot) {
+            Slot::Live(live) => match *lock(&live.source) {
                 State::Running(_) => "is open",
                 State::Awaited => "is being read",
                 State::Cancelled => "was cancelled",
@@ -306,7 +306,7 @@ impl Stream {
     }
 
     fn end(&self, why: &'static str) {
-        let ended = std::mem::replace(&mut *locked(&self.slot), Slot::Gone(why));
+        let ended = std::mem::replace(&mut *lock(&self.slot), Slot::Gone(why));
         if matches!(ended, Slot::Busy(_)) {
             // Who waits for a batch hears of it.
             self.deadline.cancel_handle().cancel();
@@ -315,12 +315,12 @@ impl Stream {
     }
 }
 
-fn reentered() -> Error {
+fn reentry() -> Error {
     Error::interface("the stream is asked for a batch while it waits for one")
         .with_hint("do not read a stream from its own progress callable or from a signal handler")
 }
 
-fn gone(why: &str) -> Error {
+fn ended_stream(why: &str) -> Error {
     Error::interface(format!("the stream {why}")).with_hint("read it again")
 }
 

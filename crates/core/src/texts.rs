@@ -15,11 +15,11 @@ const CONTINUING_MASK: u8 = 0b1100_0000;
 
 /// The first row of `array` that holds bytes of a text, at any depth, which are not UTF-8.
 #[must_use]
-pub fn misencoded(array: &dyn Array) -> Option<usize> {
+pub fn misencoded_row(array: &dyn Array) -> Option<usize> {
     let are_characters = match array.data_type() {
         DataType::Utf8 => are_characters::<Utf8Type>(array.as_bytes()),
         DataType::LargeUtf8 => are_characters::<LargeUtf8Type>(array.as_bytes()),
-        DataType::Dictionary(..) => misencoded(array.as_any_dictionary().values()).is_none(),
+        DataType::Dictionary(..) => misencoded_row(array.as_any_dictionary().values()).is_none(),
         _ => false,
     };
     // Some of the bytes may be those of no value.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 
-use crate::locked;
+use crate::lock;
 
 /// The findings in values on their way, over all sessions of a read: counted, or told of once.
 #[derive(Debug, Default)]
@@ -22,7 +22,7 @@ impl Warnings {
         if count == 0 {
             return;
         }
-        let mut found = locked(&self.0);
+        let mut found = lock(&self.0);
         match found.counts.get_mut(what) {
             Some(counted) => *counted += count,
             None => drop(found.counts.insert(what.to_owned(), count)),
@@ -31,7 +31,7 @@ impl Warnings {
 
     /// Has `text` told, unless a text of the same `subject` was found before.
     pub fn tell(&self, subject: &str, text: String) {
-        let mut found = locked(&self.0);
+        let mut found = lock(&self.0);
         if found.subjects.insert(subject.to_owned()) {
             found.texts.push(text);
         }
@@ -40,7 +40,7 @@ impl Warnings {
     /// The texts of what was found, which is now forgotten; of no subject there will be another.
     #[must_use]
     pub fn take(&self) -> Vec<String> {
-        let mut found = locked(&self.0);
+        let mut found = lock(&self.0);
         let counts = std::mem::take(&mut found.counts).into_iter();
         let counted = counts.map(|(what, count)| format!("{what} ({count} of them)"));
         let texts = std::mem::take(&mut found.texts);

@@ -184,11 +184,11 @@ pub fn write(
     let Reservation { first, lease, factory, begins, most, is_own } = reserved;
     let first = match loading(first) {
         Ok(first) => first,
-        Err(failed) => return returned(Err(failed), lease.as_ref()),
+        Err(failed) => return release(Err(failed), lease.as_ref()),
     };
     let is_several = match is_several(first.as_ref(), most, is_own, spread) {
         Ok(is_several) => is_several,
-        Err(error) => return returned(Err(Failed { error, session: Some(first) }), lease.as_ref()),
+        Err(error) => return release(Err(Failed { error, session: Some(first) }), lease.as_ref()),
     };
     let _held = source.hold(if is_several { 1 + sessions } else { 1 });
     let most_rows = spread.most_rows.map(NonZeroUsize::get);
@@ -196,9 +196,9 @@ pub fn write(
         several::write(first, &factory, load, batches, sessions, most_rows, deadline)
     } else {
         factory.keep_only(1);
-        written(first, load, Pieces::new(batches, load, most_rows, deadline), begins)
+        write_all(first, load, Pieces::new(batches, load, most_rows, deadline), begins)
     };
-    returned(outcome, lease.as_ref())
+    release(outcome, lease.as_ref())
 }
 
 /// Whether several sessions are to write, and can.
@@ -227,7 +227,7 @@ fn is_several(first: &dyn Loading, most: usize, is_own: bool, spread: &Spread<'_
     Ok(true)
 }
 
-fn returned(outcome: Result<Written, Failed>, lease: &dyn Lease) -> Result<u64> {
+fn release(outcome: Result<Written, Failed>, lease: &dyn Lease) -> Result<u64> {
     let (rows, session) = match outcome {
         Ok(Written { rows, session }) => (Ok(rows), Some(session)),
         Err(Failed { error, session }) => (Err(error), session),
@@ -238,7 +238,7 @@ fn returned(outcome: Result<Written, Failed>, lease: &dyn Lease) -> Result<u64> 
     rows
 }
 
-fn written(
+fn write_all(
     mut session: Box<dyn Loading>,
     load: &Load,
     pieces: Pieces<'_, impl Iterator<Item = Result<RecordBatch>>>,

@@ -62,10 +62,10 @@ pub(crate) fn plan(field: &Field, native: &str, options: ValueOptions) -> Plan {
         ("IPv4", T::UInt32) => convert(T::Utf8, ipv4),
         ("IPv6", T::FixedSizeBinary(16)) => as_text(ipv6),
         ("Date", T::UInt16) => {
-            convert(T::Date32, |array| Ok(Arc::new(widened::<UInt16Type, Date32Type>(array)?)))
+            convert(T::Date32, |array| Ok(Arc::new(widen::<UInt16Type, Date32Type>(array)?)))
         }
         ("DateTime", T::UInt32) => convert(T::Timestamp(TimeUnit::Second, Some(UTC.into())), |array| {
-            Ok(Arc::new(widened::<UInt32Type, TimestampSecondType>(array)?.with_timezone(UTC)))
+            Ok(Arc::new(widen::<UInt32Type, TimestampSecondType>(array)?.with_timezone(UTC)))
         }),
         ("DateTime64", T::Timestamp(unit, Some(_))) => {
             becomes(T::Timestamp(*unit, Some(UTC.into())), Step::Retyped)
@@ -88,11 +88,11 @@ pub(crate) fn plan(field: &Field, native: &str, options: ValueOptions) -> Plan {
             options,
         ),
         ("Tuple", T::Struct(fields)) => {
-            arrow_plan(&field.clone().with_data_type(T::Struct(told_all(fields, arguments))), options)
+            arrow_plan(&field.clone().with_data_type(T::Struct(with_types(fields, arguments))), options)
         }
         ("Map", T::Map(entries, sorted)) => {
             let T::Struct(fields) = entries.data_type() else { return arrow_plan(&field, options) };
-            let entries = entries.as_ref().clone().with_data_type(T::Struct(told_all(fields, arguments)));
+            let entries = entries.as_ref().clone().with_data_type(T::Struct(with_types(fields, arguments)));
             arrow_plan(&field.clone().with_data_type(T::Map(Arc::new(entries), *sorted)), options)
         }
         _ => arrow_plan(&field, options),
@@ -119,16 +119,16 @@ fn with_type(field: &FieldRef, native: &str) -> FieldRef {
 }
 
 /// The fields of a tuple or of a map's entries, each of which may have a name before its type.
-fn told_all(fields: &Fields, arguments: &str) -> Fields {
+fn with_types(fields: &Fields, arguments: &str) -> Fields {
     let parts = parts(arguments);
     if parts.len() != fields.len() {
         return fields.clone();
     }
-    fields.iter().zip(parts).map(|(field, part)| with_type(field, unnamed(part))).collect()
+    fields.iter().zip(parts).map(|(field, part)| with_type(field, strip_name(part))).collect()
 }
 
 /// An element's type, after a name that may be in quotes.
-fn unnamed(part: &str) -> &str {
+fn strip_name(part: &str) -> &str {
     let end = scan(part, |at, byte, depth| depth == 0 && byte == b' ' && at > 0);
     end.map_or(part, |end| part[end..].trim_start())
 }
@@ -169,7 +169,7 @@ fn primitive<T: ArrowPrimitiveType>(array: &ArrayRef) -> Result<&PrimitiveArray<
     array.as_primitive_opt::<T>().ok_or_else(|| internal("numbers of another type than the schema's"))
 }
 
-fn widened<F, T>(array: &ArrayRef) -> Result<PrimitiveArray<T>, CellFault>
+fn widen<F, T>(array: &ArrayRef) -> Result<PrimitiveArray<T>, CellFault>
 where
     F: ArrowPrimitiveType,
     T: ArrowPrimitiveType,
@@ -179,7 +179,7 @@ where
 }
 
 /// The same values under the type of the field.
-pub(crate) fn retyped(array: &ArrayRef, kind: &DataType) -> Result<ArrayRef, CellFault> {
+pub(crate) fn retype(array: &ArrayRef, kind: &DataType) -> Result<ArrayRef, CellFault> {
     let data = array.to_data().into_builder().data_type(kind.clone()).build();
     Ok(make_array(data.map_err(|error| internal(&error))?))
 }
@@ -293,7 +293,7 @@ impl Labels {
         let labels = parts(arguments).into_iter().filter_map(|part| {
             let (label, number) = part.rsplit_once('=')?;
             let label = label.trim().strip_prefix('\'')?.strip_suffix('\'')?;
-            Some((unescaped(label), number.trim().parse::<i16>().ok()?))
+            Some((unescape(label), number.trim().parse::<i16>().ok()?))
         });
         let (texts, numbers): (Vec<String>, Vec<i16>) = labels.unzip();
         Self { texts: Arc::new(StringArray::from(texts)), numbers }
@@ -321,7 +321,7 @@ impl Labels {
 }
 
 /// A label without the backslashes that `ClickHouse` writes in a type's name.
-fn unescaped(label: &str) -> String {
+fn unescape(label: &str) -> String {
     let (mut text, mut letters) = (String::with_capacity(label.len()), label.chars());
     while let Some(letter) = letters.next() {
         let escaped = if letter == '\\' { letters.next() } else { None };
@@ -348,8 +348,8 @@ mod tests {
             parts("`a b` Int8, Tuple(x, y), 'c,\\'d' = 1"),
             ["`a b` Int8", "Tuple(x, y)", "'c,\\'d' = 1"]
         );
-        assert_eq!(unnamed("`a b` Array(Nullable(Int8))"), "Array(Nullable(Int8))");
-        assert_eq!(unnamed("DateTime64(6, 'UTC')"), "DateTime64(6, 'UTC')");
+        assert_eq!(strip_name("`a b` Array(Nullable(Int8))"), "Array(Nullable(Int8))");
+        assert_eq!(strip_name("DateTime64(6, 'UTC')"), "DateTime64(6, 'UTC')");
         assert_eq!(bare("LowCardinality(Nullable(Enum8('a' = 1)))"), "Enum8('a' = 1)");
         assert_eq!(bare("SimpleAggregateFunction(max, Nullable(DateTime))"), "DateTime");
     }

@@ -7,12 +7,12 @@ use arrow_array::{
     new_empty_array,
 };
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
-use longshore_core::{Batches, Error, Place, Result, Session, Unrepresentable, batch_of, misencoded};
+use longshore_core::{Batches, Error, Place, Result, Session, Unrepresentable, batch_of, misencoded_row};
 use longshore_values::CellFault;
 
 use crate::clickhouse;
 use crate::error::{Reason, stream_error, unrepresentable};
-use crate::types::{Plan, is_mapped, plan, unmarked};
+use crate::types::{Plan, is_mapped, plan, strip_mark};
 
 /// The engine takes the texts of Arrow data as they are.
 const NOT_UTF8: Reason =
@@ -49,7 +49,7 @@ impl Exact {
     #[must_use]
     pub fn new(schema: &Schema, options: ValueOptions) -> Self {
         let plans: Vec<Plan> = schema.fields().iter().map(|field| plan(field, options)).collect();
-        let fields = plans.iter().map(|plan| unmarked(&plan.field));
+        let fields = plans.iter().map(|plan| strip_mark(&plan.field));
         let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
         Self { schema, plans, options, rows: 0 }
     }
@@ -102,12 +102,12 @@ enum State {
 }
 
 /// The first text of a column that is not UTF-8: the engine takes those of Arrow data as they are.
-fn misencoded_in(array: &ArrayRef, field: &Field) -> Option<CellFault> {
+fn find_misencoded(array: &ArrayRef, field: &Field) -> Option<CellFault> {
     if is_mapped(field) {
         return None;
     }
     let reason = if field.metadata().contains_key(clickhouse::TYPE) { NOT_A_TEXT } else { NOT_UTF8 };
-    misencoded(array).map(|row| unrepresentable(reason, row))
+    misencoded_row(array).map(|row| unrepresentable(reason, row))
 }
 
 impl<R: RecordBatchReader + Send> EngineBatches<R> {
@@ -119,7 +119,7 @@ impl<R: RecordBatchReader + Send> EngineBatches<R> {
 
     fn step(&mut self) -> Result<Option<RecordBatch>> {
         match self.reader.next() {
-            Some(Ok(batch)) => self.exact.translate(&batch, misencoded_in).map(Some),
+            Some(Ok(batch)) => self.exact.translate(&batch, find_misencoded).map(Some),
             Some(Err(error)) => Err(stream_error(&error)),
             None if self.state == State::New => self.empty().map(Some),
             None => Ok(None),

@@ -78,13 +78,13 @@ impl Plan {
             Step::Booleans => booleans(array),
             Step::Integers { signed } => decimals(array, *signed, data_type),
             Step::Texts(text) => texts(array, *text),
-            Step::Unsigned => unsigned(array),
+            Step::Unsigned => to_unsigned(array),
             Step::Dates(infinity) => datetime::dates(array, *infinity, options.infinity),
             Step::Times { day } => datetime::times(array, *day, options.time_24),
             Step::Timestamps(infinity) => datetime::timestamps(array, data_type, *infinity, options.infinity),
             Step::Intervals => datetime::intervals(array, options.infinity),
             Step::Convert(convert) => convert(array),
-            Step::Retyped => clickhouse::retyped(array, data_type),
+            Step::Retyped => clickhouse::retype(array, data_type),
             Step::Labels(labels) => labels.apply(array),
             Step::Inner(plans) => match (data_type, plans.as_slice()) {
                 (DataType::List(_), [item]) => list::<i32>(array, item, options),
@@ -167,7 +167,7 @@ pub(crate) fn is_mapped(field: &Field) -> bool {
 }
 
 /// A field as its readers see it.
-pub(crate) fn unmarked(field: &FieldRef) -> FieldRef {
+pub(crate) fn strip_mark(field: &FieldRef) -> FieldRef {
     if !is_mapped(field) {
         return field.clone();
     }
@@ -233,7 +233,7 @@ fn booleans(array: &dyn Array) -> Result<ArrayRef, CellFault> {
 }
 
 /// The same bits, which the driver has put under a sign.
-fn unsigned(array: &dyn Array) -> Result<ArrayRef, CellFault> {
+fn to_unsigned(array: &dyn Array) -> Result<ArrayRef, CellFault> {
     let Some(signed) = array.as_primitive_opt::<Int32Type>() else {
         return Err(internal("integers that are not four bytes"));
     };

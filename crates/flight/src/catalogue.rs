@@ -15,8 +15,8 @@ use longshore_core::{
 };
 use longshore_flight_protocol::CATALOGUE;
 
-use crate::error::broken;
-use crate::messages::declared;
+use crate::error::protocol_error;
+use crate::messages::declared_schema;
 use crate::results::{Rows, choices};
 use crate::session::FlightSession;
 
@@ -114,7 +114,7 @@ impl FlightSession {
             let (Some(names), Some(values)) =
                 (names.as_primitive_opt::<UInt32Type>(), values.as_any().downcast_ref::<UnionArray>())
             else {
-                return Err(broken("what the server says of itself is not as Flight SQL has it"));
+                return Err(protocol_error("what the server says of itself is not as Flight SQL has it"));
             };
             let found = names.iter().position(|name| name == Some(number));
             if let Some(row) = found {
@@ -142,12 +142,12 @@ impl FlightSession {
             let places = text_rows(&batch, &names)?;
             let schemas =
                 batch.column_by_name("table_schema").and_then(|column| column.as_binary_opt::<i32>());
-            let schemas = schemas.ok_or_else(|| broken("tables come without their schemas"))?;
+            let schemas = schemas.ok_or_else(|| protocol_error("tables come without their schemas"))?;
             for (row, place) in places.iter().enumerate() {
                 if place[3].as_deref() == Some(SYSTEM) || schemas.is_null(row) {
                     continue;
                 }
-                let schema = declared(schemas.value(row))?;
+                let schema = declared_schema(schemas.value(row))?;
                 for (at, field) in schema.iter().flat_map(|schema| schema.fields()).enumerate() {
                     rows.push([&place[..3], &column(at, field)].concat());
                 }
@@ -293,7 +293,7 @@ fn column(at: usize, field: &Field) -> [Option<String>; 8] {
 fn text_rows(batch: &RecordBatch, names: &[&str]) -> Result<Vec<Row>> {
     let columns = names.iter().map(|name| {
         let column = batch.column_by_name(name).and_then(|column| column.as_string_opt::<i32>());
-        column.ok_or_else(|| broken(format_args!("a catalogue without the texts {name}")))
+        column.ok_or_else(|| protocol_error(format_args!("a catalogue without the texts {name}")))
     });
     let columns = columns.collect::<Result<Vec<&StringArray>>>()?;
     let row = |row: usize| {

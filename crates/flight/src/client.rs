@@ -23,7 +23,7 @@ use tonic::metadata::MetadataMap;
 use tonic::{Code, Request, Response, Status};
 
 use crate::credentials::{Credentials, Login, basic};
-use crate::error::{broken, error_of, lost};
+use crate::error::{error_of, lost_connection, protocol_error};
 use crate::link::{Address, Link, origin};
 use crate::messages::{self, Messages};
 use crate::settings::Settings;
@@ -90,14 +90,14 @@ impl Client {
     }
 
     /// Limits a call by the settings, too.
-    fn limited(&self, deadline: &Deadline) -> Deadline {
+    fn limit(&self, deadline: &Deadline) -> Deadline {
         self.shared.settings.call_timeout.map_or_else(|| deadline.clone(), |limit| deadline.at_most(limit))
     }
 
     /// The error of a failed call.
     pub(crate) fn failure(&self, status: &Status) -> Error {
         if std::error::Error::source(status).is_some() || !self.link.is_open() {
-            return lost(status, &self.address.shown());
+            return lost_connection(status, &self.address.show());
         }
         error_of(status)
     }
@@ -114,11 +114,11 @@ impl Client {
     where
         F: Future<Output = Result<Response<R>, Status>>,
     {
-        self.answered(deadline, message, is_stream, call)?.map_err(|status| self.failure(&status))
+        self.try_call(deadline, message, is_stream, call)?.map_err(|status| self.failure(&status))
     }
 
     /// The same, whose outer error is the caller's.
-    fn answered<M: Clone, R, F>(
+    fn try_call<M: Clone, R, F>(
         &self,
         deadline: &Deadline,
         message: &M,
@@ -129,7 +129,7 @@ impl Client {
         F: Future<Output = Result<Response<R>, Status>>,
     {
         self.link.check("connection")?;
-        let deadline = &self.limited(deadline);
+        let deadline = &self.limit(deadline);
         let told = (!is_stream).then_some(deadline);
         let name = (!is_stream).then(|| (CALL, call_name()));
         let once = || {
@@ -185,7 +185,7 @@ impl Client {
         let header = basic(user, password)?;
         let payload = BasicAuth { username: user.to_owned(), password: password.reveal().to_owned() };
         let hello = HandshakeRequest { protocol_version: 0, payload: payload.encode_to_vec().into() };
-        let deadline = &self.limited(deadline);
+        let deadline = &self.limit(deadline);
         let mut request = self.request(futures::stream::iter([hello]), Some(deadline));
         request.metadata_mut().insert("authorization", header.clone());
         let mut calls = self.calls();
@@ -228,7 +228,7 @@ impl Client {
     ) -> Result<FlightInfo> {
         let descriptor = FlightDescriptor::new_cmd(command.as_any().encode_to_vec());
         if self.shared.settings.polls {
-            return self.polled(descriptor, headers, deadline);
+            return self.poll(descriptor, headers, deadline);
         }
         self.call(deadline, &descriptor, false, |mut calls, mut request| {
             add(&mut request, headers);
@@ -237,7 +237,7 @@ impl Client {
     }
 
     /// The same, asked for again and again until the statement has run.
-    fn polled(
+    fn poll(
         &self,
         mut descriptor: FlightDescriptor,
         headers: &[(&'static str, String)],
@@ -253,7 +253,10 @@ impl Client {
             known = info.or(known);
             match flight_descriptor {
                 Some(next) => descriptor = next,
-                None => return known.ok_or_else(|| broken("a statement has run, and its result is nowhere")),
+                None => {
+                    return known
+                        .ok_or_else(|| protocol_error("a statement has run, and its result is nowhere"));
+                }
             }
         }
     }
@@ -265,7 +268,7 @@ impl Client {
         deadline: &Deadline,
     ) -> Result<Option<Bytes>> {
         let descriptor = FlightDescriptor::new_cmd(command.as_any().encode_to_vec());
-        let told = self.answered(deadline, &descriptor, false, |mut calls, request| async move {
+        let told = self.try_call(deadline, &descriptor, false, |mut calls, request| async move {
             calls.get_schema(request).await
         })?;
         match told {
@@ -278,7 +281,7 @@ impl Client {
     /// The messages behind a ticket; the inner error is the server's.
     pub(crate) fn get(&self, ticket: &Ticket, deadline: &Deadline) -> Result<Result<Messages, Status>> {
         let most = self.shared.settings.max_message_size;
-        self.answered(deadline, ticket, true, |_, request| {
+        self.try_call(deadline, ticket, true, |_, request| {
             messages::get(self.link.clone(), self.origin.clone(), request, most)
         })
     }
@@ -290,7 +293,7 @@ impl Client {
 
     /// The same; the inner error is the server's.
     pub(crate) fn try_act(&self, action: &Action, deadline: &Deadline) -> Result<Result<Vec<Bytes>, Status>> {
-        self.answered(deadline, action, false, |mut calls, request| async move {
+        self.try_call(deadline, action, false, |mut calls, request| async move {
             let (head, mut results, extensions) = calls.do_action(request).await?.into_parts();
             let mut bodies = Vec::new();
             while let Some(result) = results.message().await? {

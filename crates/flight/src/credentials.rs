@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use longshore_core::{PasswordSource, Result, Secret, locked};
+use longshore_core::{PasswordSource, Result, Secret, lock};
 use tonic::metadata::{Ascii, MetadataKey, MetadataMap, MetadataValue};
 
 const AUTHORIZATION: &str = "authorization";
@@ -52,7 +52,7 @@ impl Credentials {
         for (name, value) in &self.headers {
             metadata.append(name.clone(), value.clone());
         }
-        let state = locked(&self.state);
+        let state = lock(&self.state);
         if let Some(authorization) = &state.authorization {
             metadata.insert(AUTHORIZATION, authorization.clone());
         }
@@ -71,7 +71,7 @@ impl Credentials {
         if let Some(told) = answer.get(AUTHORIZATION)
             && told.as_encoded_bytes().get(..7).is_some_and(|scheme| scheme.eq_ignore_ascii_case(b"bearer "))
         {
-            locked(&self.state).authorization = Some(secret(told.clone()));
+            lock(&self.state).authorization = Some(secret(told.clone()));
         }
         if !self.keeps_cookies {
             return;
@@ -100,7 +100,7 @@ impl Credentials {
             Some(Err(_)) => Some(now),
             None => expires,
         };
-        let mut state = locked(&self.state);
+        let mut state = lock(&self.state);
         if until.is_some_and(|until| until <= now) {
             state.cookies.remove(name);
         } else {
@@ -111,23 +111,23 @@ impl Credentials {
     /// Has calls say who calls by a token.
     pub(crate) fn use_token(&self, token: &Secret) {
         let value = format!("Bearer {}", token.reveal()).parse().ok();
-        locked(&self.state).authorization = value.map(secret);
+        lock(&self.state).authorization = value.map(secret);
     }
 
     /// Has each call say who calls by name and password.
     pub(crate) fn use_basic(&self, basic: MetadataValue<Ascii>) {
-        locked(&self.state).authorization = Some(basic);
+        lock(&self.state).authorization = Some(basic);
     }
 
     /// Whether a token is known.
     pub(crate) fn has_token(&self) -> bool {
         let is_bearer = |value: &MetadataValue<Ascii>| value.as_encoded_bytes().len() > 7;
-        locked(&self.state).authorization.as_ref().is_some_and(is_bearer)
+        lock(&self.state).authorization.as_ref().is_some_and(is_bearer)
     }
 
     /// Forgets the token.
     pub(crate) fn forget(&self) {
-        locked(&self.state).authorization = None;
+        lock(&self.state).authorization = None;
     }
 }
 
@@ -149,7 +149,7 @@ fn secret(mut value: MetadataValue<Ascii>) -> MetadataValue<Ascii> {
 mod tests {
     use super::*;
 
-    fn answered(values: &[(&'static str, &str)]) -> MetadataMap {
+    fn answers(values: &[(&'static str, &str)]) -> MetadataMap {
         let mut answer = MetadataMap::new();
         for (name, value) in values {
             answer.append(*name, value.parse().unwrap());
@@ -160,17 +160,17 @@ mod tests {
     #[test]
     fn cookies_are_kept_until_their_time() {
         let credentials = Credentials::new(Login::None, Vec::new(), true);
-        credentials.learn(&answered(&[
+        credentials.learn(&answers(&[
             ("set-cookie", "session=1; Path=/; HttpOnly"),
             ("set-cookie", "b=2; Max-Age=60"),
             ("set-cookie", "gone=3; Expires=Thu, 01 Jan 1970 00:00:00 GMT"),
         ]));
-        credentials.learn(&answered(&[("set-cookie", "session=4")]));
+        credentials.learn(&answers(&[("set-cookie", "session=4")]));
         let mut metadata = MetadataMap::new();
         credentials.apply(&mut metadata);
         assert_eq!(metadata.get("cookie").unwrap(), "b=2; session=4");
         credentials
-            .learn(&answered(&[("set-cookie", "session=; Max-Age=0"), ("set-cookie", "b=; max-age=-1")]));
+            .learn(&answers(&[("set-cookie", "session=; Max-Age=0"), ("set-cookie", "b=; max-age=-1")]));
         let mut metadata = MetadataMap::new();
         credentials.apply(&mut metadata);
         assert!(metadata.get("cookie").is_none());
@@ -180,8 +180,8 @@ mod tests {
     fn a_token_is_the_newest() {
         let credentials = Credentials::new(Login::None, Vec::new(), true);
         credentials.use_token(&Secret::new("first"));
-        credentials.learn(&answered(&[("authorization", "Bearer second")]));
-        credentials.learn(&answered(&[("authorization", "Basic other")]));
+        credentials.learn(&answers(&[("authorization", "Bearer second")]));
+        credentials.learn(&answers(&[("authorization", "Basic other")]));
         let mut metadata = MetadataMap::new();
         credentials.apply(&mut metadata);
         assert_eq!(metadata.get(AUTHORIZATION).unwrap(), "Bearer second");

@@ -147,7 +147,7 @@ mod tests {
     }
 
     /// The batches that a server reads, one batch for each message.
-    fn sent(batch: &RecordBatch) -> Vec<RecordBatch> {
+    fn send(batch: &RecordBatch) -> Vec<RecordBatch> {
         let (mut encoder, first) = Encoder::begin(&batch.schema(), FlightDescriptor::default());
         let mut decoder = Decoder::default();
         assert!(matches!(decoder.decode(&first.clone().into()), Ok(Decoded::Schema(_))));
@@ -184,27 +184,27 @@ mod tests {
         let (labels, texts): (ArrayRef, ArrayRef) = (Arc::new(labels()), Arc::new(texts()));
         let given = batch(vec![labels.clone(), list(labels.clone()), row(list(labels))]);
         let plain = batch(vec![texts.clone(), list(texts.clone()), row(list(texts))]);
-        assert_eq!(sent(&given), std::slice::from_ref(&plain));
-        assert_eq!(sent(&given.slice(1, 3)), [plain.slice(1, 3)]);
+        assert_eq!(send(&given), std::slice::from_ref(&plain));
+        assert_eq!(send(&given.slice(1, 3)), [plain.slice(1, 3)]);
     }
 
     #[test]
     fn a_dictionary_without_values_is_nulls() {
         let none: DictionaryArray<Int8Type> = [None::<&str>, None].into_iter().collect();
-        assert_eq!(sent(&batch(vec![Arc::new(none)])), [batch(vec![Arc::new(StringArray::new_null(2))])]);
+        assert_eq!(send(&batch(vec![Arc::new(none)])), [batch(vec![Arc::new(StringArray::new_null(2))])]);
     }
 
     #[test]
     fn runs_of_labels_stay_runs() {
         let ends = arrow_array::Int32Array::from(vec![2, 3, 4, 6, 7]);
         let runs = |values: &dyn Array| Arc::new(RunArray::try_new(&ends, values).unwrap()) as ArrayRef;
-        assert_eq!(sent(&batch(vec![runs(&labels())])), [batch(vec![runs(&texts())])]);
+        assert_eq!(send(&batch(vec![runs(&labels())])), [batch(vec![runs(&texts())])]);
     }
 
     #[test]
     fn a_large_batch_is_sent_in_several_messages() {
         let numbers = batch(vec![Arc::new(Int64Array::from_iter_values(0..1_000_000))]);
-        let parts = sent(&numbers);
+        let parts = send(&numbers);
         assert_eq!(parts.len(), 4);
         let mut at = 0;
         for part in parts {
@@ -213,6 +213,6 @@ mod tests {
         }
         assert_eq!(at, 1_000_000);
         // A slice has its own size, not that of what it is a slice of.
-        assert_eq!(sent(&numbers.slice(5, 10)).len(), 1);
+        assert_eq!(send(&numbers.slice(5, 10)).len(), 1);
     }
 }

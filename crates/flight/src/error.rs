@@ -30,7 +30,7 @@ pub(crate) fn error_of(status: &Status) -> Error {
 }
 
 /// The error of a call that the connection to `server` did not outlive.
-pub(crate) fn lost(status: &Status, server: &str) -> Error {
+pub(crate) fn lost_connection(status: &Status, server: &str) -> Error {
     let mut deepest = std::error::Error::source(status);
     while let Some(deeper) = deepest.and_then(std::error::Error::source) {
         deepest = Some(deeper);
@@ -42,16 +42,16 @@ pub(crate) fn lost(status: &Status, server: &str) -> Error {
 }
 
 /// The error of what a server has sent against the protocol.
-pub(crate) fn broken(what: impl std::fmt::Display) -> Error {
+pub(crate) fn protocol_error(what: impl std::fmt::Display) -> Error {
     Error::internal(format!("the server has broken the protocol: {what}"))
         .with_sqlstate("08P01")
         .with_hint("what came before is not the whole result; report it to whoever keeps the server")
 }
 
 /// The error of a message that is not read.
-pub(crate) fn unread(fault: Fault) -> Error {
+pub(crate) fn unreadable(fault: Fault) -> Error {
     match fault {
-        Fault::Broken(what) => broken(what),
+        Fault::Broken(what) => protocol_error(what),
         Fault::OutOfMemory(error) => error,
     }
 }

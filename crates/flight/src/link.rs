@@ -56,7 +56,7 @@ pub(crate) struct Address {
 
 impl Address {
     /// As errors show it.
-    pub(crate) fn shown(&self) -> String {
+    pub(crate) fn show(&self) -> String {
         let scheme = if self.tls.is_some() { "grpc+tls" } else { "grpc" };
         format!("{scheme}://{}", self.authority())
     }
@@ -98,7 +98,7 @@ impl Link {
     pub(crate) fn open(address: &Address, deadline: &Deadline) -> Result<Self> {
         deadline.check()?;
         let driver = Arc::new(Driver::start()?);
-        let connecting = connected(address.clone());
+        let connecting = connect(address.clone());
         let (sender, receiver) = oneshot::channel();
         driver.handle.spawn(async move {
             // Who waited for it may have given up.
@@ -144,8 +144,8 @@ impl Driver {
     }
 }
 
-async fn connected(address: Address) -> Result<SendRequest<tonic::body::Body>> {
-    let shown = address.shown();
+async fn connect(address: Address) -> Result<SendRequest<tonic::body::Body>> {
+    let shown = address.show();
     let unreachable = |error: std::io::Error| {
         Error::operational(format!("cannot connect to {shown}: {error}"))
             .with_sqlstate("08001")
@@ -155,7 +155,7 @@ async fn connected(address: Address) -> Result<SendRequest<tonic::body::Body>> {
     let stream = TcpStream::connect((address.host.as_str(), address.port)).await.map_err(unreachable)?;
     stream.set_nodelay(true).map_err(unreachable)?;
     watch(&stream).map_err(unreachable)?;
-    let Some(tls) = &address.tls else { return shaken_hands(stream, &shown).await };
+    let Some(tls) = &address.tls else { return shake_hands(stream, &shown).await };
     let name = address.tls_host.as_ref().unwrap_or(&address.host).clone();
     let name = ServerName::try_from(name).map_err(|_| {
         Error::interface("the server's host is not a name that a certificate can have")
@@ -172,10 +172,10 @@ async fn connected(address: Address) -> Result<SendRequest<tonic::body::Body>> {
     if stream.get_ref().1.alpn_protocol() != Some(b"h2") {
         return Err(not_grpc(&shown, "it does not offer HTTP/2"));
     }
-    shaken_hands(stream, &shown).await
+    shake_hands(stream, &shown).await
 }
 
-async fn shaken_hands(
+async fn shake_hands(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     shown: &str,
 ) -> Result<SendRequest<tonic::body::Body>> {

@@ -20,7 +20,7 @@ use tonic::codec::{CompressionEncoding, DecodeBuf, Decoder};
 use tonic::{Code, Request, Response, Status, Streaming};
 use tower_service::Service;
 
-use crate::error::unread;
+use crate::error::unreadable;
 use crate::link::Link;
 
 const DO_GET: &str = "/arrow.flight.protocol.FlightService/DoGet";
@@ -71,7 +71,7 @@ pub(crate) async fn get(
     most: usize,
 ) -> Result<Response<Messages>, Status> {
     let (metadata, _, ticket) = request.into_parts();
-    let mut asked = http::Request::new(tonic::body::Body::new(Full::new(framed(&ticket))));
+    let mut asked = http::Request::new(tonic::body::Body::new(Full::new(frame(&ticket))));
     *asked.method_mut() = http::Method::POST;
     *asked.uri_mut() = at(origin)?;
     let headers = asked.headers_mut();
@@ -79,8 +79,8 @@ pub(crate) async fn get(
     headers.insert(TE, HeaderValue::from_static("trailers"));
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
     headers.insert(ACCEPTED, HeaderValue::from_static("zstd,gzip,identity"));
-    std::future::poll_fn(|context| link.poll_ready(context)).await.map_err(failed)?;
-    let (head, body) = link.call(asked).await.map_err(failed)?.into_parts();
+    std::future::poll_fn(|context| link.poll_ready(context)).await.map_err(failure)?;
+    let (head, body) = link.call(asked).await.map_err(failure)?.into_parts();
     if let Some(status) = Status::from_header_map(&head.headers).filter(|status| status.code() != Code::Ok) {
         return Err(status);
     }
@@ -112,7 +112,7 @@ impl Messages {
 impl Plain {
     async fn next(&mut self) -> Result<Option<Message>, Status> {
         if !self.has_more().await? {
-            return self.ended().map(|()| None);
+            return self.outcome().map(|()| None);
         }
         if self.byte().await? != 0 {
             return Err(Status::internal("a message is compressed, and the stream does not say how"));
@@ -202,7 +202,7 @@ impl Plain {
         while self.rest.is_empty() {
             let frame = std::future::poll_fn(|context| Pin::new(&mut self.body).poll_frame(context)).await;
             let Some(frame) = frame else { return Ok(false) };
-            match frame.map_err(failed)?.into_data() {
+            match frame.map_err(failure)?.into_data() {
                 Ok(data) => self.rest = data,
                 Err(other) => self.trailers = other.into_trailers().ok().or(self.trailers.take()),
             }
@@ -211,7 +211,7 @@ impl Plain {
     }
 
     /// How the stream has ended.
-    fn ended(&self) -> Result<(), Status> {
+    fn outcome(&self) -> Result<(), Status> {
         match self.trailers.as_ref().and_then(Status::from_header_map) {
             Some(status) if status.code() == Code::Ok => Ok(()),
             Some(status) => Err(status),
@@ -221,13 +221,13 @@ impl Plain {
 
     /// The error of an end within a message: the server's, where it tells one.
     fn cut(&self) -> Status {
-        self.ended().err().unwrap_or_else(|| Status::internal("the stream has ended within a message"))
+        self.outcome().err().unwrap_or_else(|| Status::internal("the stream has ended within a message"))
     }
 }
 
 /// The schema that a server tells of before its rows; `None` where it tells none.
-pub(crate) fn declared(schema: &[u8]) -> Result<Option<SchemaRef>, Error> {
-    ipc::declared(schema).map_err(unread)
+pub(crate) fn declared_schema(schema: &[u8]) -> Result<Option<SchemaRef>, Error> {
+    ipc::declared_schema(schema).map_err(unreadable)
 }
 
 /// Has the system give the pages of memory that is about to be written at once: one fault for each would be half of what they cost.
@@ -264,7 +264,7 @@ fn at(origin: Uri) -> Result<Uri, Status> {
 }
 
 /// A message as gRPC has it: whether it is compressed, its length, and its bytes.
-fn framed(ticket: &Ticket) -> Bytes {
+fn frame(ticket: &Ticket) -> Bytes {
     let length = u32::try_from(ticket.encoded_len()).unwrap_or(u32::MAX);
     let mut bytes = vec![0];
     bytes.extend_from_slice(&length.to_be_bytes());
@@ -282,7 +282,7 @@ fn encoding(headers: &HeaderMap) -> Result<Option<CompressionEncoding>, Status> 
     }
 }
 
-fn failed(error: hyper::Error) -> Status {
+fn failure(error: hyper::Error) -> Status {
     Status::from_error(error.into())
 }
 

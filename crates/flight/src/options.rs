@@ -8,7 +8,7 @@ use longshore_flight_protocol::{OptionValue, SessionOptionValue, SessionOptions,
 use prost::Message;
 
 use crate::client::Client;
-use crate::error::broken;
+use crate::error::protocol_error;
 
 /// The request for options of these names and texts; `None` without any.
 pub(crate) fn request<'a>(options: impl Iterator<Item = (&'a str, &'a str)>) -> Option<SessionOptions> {
@@ -57,7 +57,7 @@ pub(crate) fn set(client: &Client, request: &SessionOptions, deadline: &Deadline
     })?;
     for answer in answers {
         let result = SetSessionOptionsResult::decode(answer)
-            .map_err(|error| broken(format_args!("the answer to session options: {error}")))?;
+            .map_err(|error| protocol_error(format_args!("the answer to session options: {error}")))?;
         if let Some(name) = result.errors.keys().next() {
             let value = request.options.get(name).cloned().and_then(text).unwrap_or_default();
             return Err(Error::programming(format!("the server does not take {value:?} as the {name}"))

@@ -56,7 +56,7 @@ impl Splitting for FlightSession {
 
 /// The partitions of a query are the endpoints of one execution: their bytes are a ticket and its locations.
 impl Leasing for FlightSession {
-    fn unshared(&mut self) -> Result<Option<String>> {
+    fn private_state(&mut self) -> Result<Option<String>> {
         Ok(None)
     }
 

@@ -15,11 +15,11 @@ use longshore_duckdb::{Exact, ValueOptions};
 use longshore_retype::Policy;
 
 pub(crate) use endpoint::Servers;
-use endpoint::{Endpoint, agreed};
+use endpoint::{Endpoint, agree};
 use several::Several;
 
-use crate::error::broken;
-use crate::messages::declared;
+use crate::error::protocol_error;
+use crate::messages::declared_schema;
 use crate::session::FlightSession;
 use crate::statement::Prepared;
 
@@ -46,14 +46,15 @@ enum From {
 impl Rows {
     /// Begins to read what `info` tells of.
     pub(crate) fn open(servers: &Arc<Servers>, info: &FlightInfo, deadline: &Deadline) -> Result<Self> {
-        let declared = declared(&info.schema)?;
+        let declared = declared_schema(&info.schema)?;
         let Some((first, others)) = info.endpoint.split_first() else {
-            let schema = declared.ok_or_else(|| broken("a result has neither endpoints nor a schema"))?;
+            let schema =
+                declared.ok_or_else(|| protocol_error("a result has neither endpoints nor a schema"))?;
             return Ok(Self { schema, from: From::Nothing, is_whole: true });
         };
         let first = Endpoint::open(servers, first, 0, deadline)?;
         let schema = match declared {
-            Some(declared) => agreed(&declared, &first.schema(), 0)?,
+            Some(declared) => agree(&declared, &first.schema(), 0)?,
             None => first.schema(),
         };
         let from = if others.is_empty() {
@@ -127,7 +128,7 @@ impl FlightBatches {
             Err(error) => {
                 cancel(&session, &info);
                 session.close_prepared(prepared);
-                Err(session.failed(error))
+                Err(session.fail(error))
             }
         }
     }
@@ -249,6 +250,6 @@ impl Drop for FlightBatches {
 }
 
 /// The error of a thread that has read an endpoint.
-fn panicked() -> Error {
+fn panic_error() -> Error {
     Error::internal("the thread that reads an endpoint has panicked")
 }

@@ -21,11 +21,11 @@ use prost::Message;
 use crate::catalogue;
 use crate::client::{Client, Shared};
 use crate::credentials::Credentials;
-use crate::messages::declared;
+use crate::messages::declared_schema;
 use crate::results::{FlightBatches, Rows, Servers, cancel, choices};
 use crate::settings::{Places, Settings};
 use crate::sink::FlightSink;
-use crate::statement::{Kind, Prepared, answer, numbered, returns, update};
+use crate::statement::{Kind, Prepared, answer, number, returns, update};
 
 /// The hint for a server without transactions.
 const WITHOUT_TRANSACTIONS: &str = "connect with autocommit=True, or write by the URL";
@@ -129,7 +129,7 @@ impl FlightSession {
     }
 
     /// A failure, and the session where it can be used on.
-    pub(crate) fn failed(self: Box<Self>, error: Error) -> Failed {
+    pub(crate) fn fail(self: Box<Self>, error: Error) -> Failed {
         Failed { error, session: self.left() }
     }
 
@@ -170,8 +170,8 @@ impl FlightSession {
     }
 
     /// How the rows of a query are read, and what has prepared it.
-    fn planned(&self, query: &Query, prepared: Option<Prepared>) -> Result<(FlightInfo, Option<Prepared>)> {
-        let numbered = numbered(self.settings().places, &query.text, &query.params)?;
+    fn plan(&self, query: &Query, prepared: Option<Prepared>) -> Result<(FlightInfo, Option<Prepared>)> {
+        let numbered = number(self.settings().places, &query.text, &query.params)?;
         if prepared.is_none() && numbered.values.is_empty() {
             return Ok((self.info(&numbered.text)?, None));
         }
@@ -191,7 +191,7 @@ impl FlightSession {
     }
 
     /// How many rows a result has.
-    fn counted(&self, info: &FlightInfo) -> Result<u64> {
+    fn count(&self, info: &FlightInfo) -> Result<u64> {
         let mut rows = Rows::open(&self.servers, info, &self.deadline)?;
         let mut count = 0;
         while let Some(batch) = rows.next(&self.deadline)? {
@@ -203,7 +203,7 @@ impl FlightSession {
     /// Runs a statement that changes something.
     fn update(&self, query: &Query, prepared: Option<Prepared>) -> Result<Option<u64>> {
         self.refuse_change()?;
-        let numbered = numbered(self.settings().places, &query.text, &query.params)?;
+        let numbered = number(self.settings().places, &query.text, &query.params)?;
         if prepared.is_none() && numbered.values.is_empty() {
             return update(self.client(), &numbered.text, self.transaction_id(), &self.deadline);
         }
@@ -231,7 +231,7 @@ impl FlightSession {
             Kind::Rows => Ok((true, None)),
             Kind::NoRows => Ok((false, None)),
             Kind::Unknown => {
-                let numbered = numbered(self.settings().places, &query.text, &query.params)?;
+                let numbered = number(self.settings().places, &query.text, &query.params)?;
                 match self.prepare(&numbered.text) {
                     // Of what changes rows and returns some, a server may know the columns only once it has run.
                     Ok(prepared) => Ok((prepared.rows.is_some() || returns(&query.text), Some(prepared))),
@@ -284,8 +284,8 @@ impl Session for FlightSession {
         if !has_rows {
             return self.update(query, prepared);
         }
-        let (info, prepared) = self.planned(query, prepared)?;
-        let counted = self.counted(&info);
+        let (info, prepared) = self.plan(query, prepared)?;
+        let counted = self.count(&info);
         if counted.is_err() {
             cancel(self, &info);
         }
@@ -331,14 +331,14 @@ impl Session for FlightSession {
         if kind == Kind::NoRows {
             return Err(Error::programming("the statement returns no rows, and was not run"));
         }
-        let numbered = numbered(self.settings().places, &query.text, &query.params)?;
+        let numbered = number(self.settings().places, &query.text, &query.params)?;
         if kind == Kind::Rows && numbered.values.is_empty() {
             let command = CommandStatementQuery {
                 query: numbered.text.clone(),
                 transaction_id: self.transaction_id().cloned(),
             };
             let told = self.client().schema(&command, &self.deadline)?;
-            if let Some(schema) = told.map(|told| declared(&told)).transpose()?.flatten() {
+            if let Some(schema) = told.map(|told| declared_schema(&told)).transpose()?.flatten() {
                 return columns(&schema, options);
             }
         }
@@ -348,7 +348,7 @@ impl Session for FlightSession {
             None => self
                 .client()
                 .schema(&prepared.query(), &self.deadline)
-                .and_then(|told| Ok(told.map(|told| declared(&told)).transpose()?.flatten())),
+                .and_then(|told| Ok(told.map(|told| declared_schema(&told)).transpose()?.flatten())),
         };
         self.close_prepared(Some(prepared));
         match told? {
@@ -371,32 +371,32 @@ impl Session for FlightSession {
                 return Ok(Box::new(Collected::one(batch, self)));
             }
             Ok(None) => {}
-            Err(error) => return Err(self.failed(error)),
+            Err(error) => return Err(self.fail(error)),
         }
         let (has_rows, prepared) = match self.look_at(query) {
             Ok(looked) => looked,
-            Err(error) => return Err(self.failed(error)),
+            Err(error) => return Err(self.fail(error)),
         };
         if has_rows || (prepared.is_some() && !options.any_statement) {
-            let planned = self.planned(query, prepared);
+            let planned = self.plan(query, prepared);
             let parts = self.parts.take();
             let (info, prepared) = match planned {
                 Ok(planned) => planned,
-                Err(error) => return Err(self.failed(error)),
+                Err(error) => return Err(self.fail(error)),
             };
             let is_parted = parts.is_none_or(|parts| parts.get() == 1 || info.endpoint.len() > 1);
             return FlightBatches::open(self, info, prepared, options)
                 .map(|batches| Box::new(batches.with_parting(is_parted)) as _);
         }
         if !options.any_statement {
-            return Err(self.failed(Error::programming("the statement returns no rows, and was not run")));
+            return Err(self.fail(Error::programming("the statement returns no rows, and was not run")));
         }
         match self.update(query, prepared) {
             Ok(rows) => {
                 let done = Done { rows, last_row: None };
                 Ok(Box::new(NoRows { done, session: self }))
             }
-            Err(error) => Err(self.failed(error)),
+            Err(error) => Err(self.fail(error)),
         }
     }
 

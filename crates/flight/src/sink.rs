@@ -23,7 +23,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::encode::Encoder;
 use crate::session::{ENDING, FlightSession};
-use crate::statement::{Prepared, changed};
+use crate::statement::{Prepared, changed_rows};
 
 /// The messages that wait until the server takes them.
 const WAITING: usize = 4;
@@ -72,12 +72,12 @@ impl FlightSink {
         let is_free = session.transaction() == Transaction::None;
         let begun = session.refuse_change().and_then(|()| {
             let is_own = is_free && session.begins_write()?;
-            let (descriptor, prepared) = session.prepared_for(load, is_own || !is_free)?;
+            let (descriptor, prepared) = session.prepare_load(load, is_own || !is_free)?;
             Ok((is_own, descriptor, prepared))
         });
         let (is_own, descriptor, prepared) = match begun {
             Ok(begun) => begun,
-            Err(error) => return Err(undone(session, is_free, error)),
+            Err(error) => return Err(undo(session, is_free, error)),
         };
         Ok(Self { session, is_own, prepared, schema: load.schema.clone(), descriptor, put: None, rows: 0 })
     }
@@ -101,7 +101,7 @@ impl FlightSink {
         }
         let results = wait(&deadline, &mut put.taken)?;
         let results = results.map_err(|_| Error::internal("the connection's thread ended"))??;
-        match changed(&results)? {
+        match changed_rows(&results)? {
             Some(rows) if rows != self.rows => {
                 Err(Error::operational(format!("the server has taken {rows} rows of {}", self.rows))
                     .with_hint("nothing was kept where a transaction was open; look at the table"))
@@ -122,13 +122,13 @@ fn stream(receiver: mpsc::Receiver<Option<FlightData>>) -> impl futures::Stream<
 }
 
 /// The failure of a write, whose own transaction is undone.
-fn undone(mut session: Box<FlightSession>, is_own: bool, error: Error) -> Failed {
+fn undo(mut session: Box<FlightSession>, is_own: bool, error: Error) -> Failed {
     if is_own {
         session.set_deadline(&Deadline::never().at_most(ENDING));
         // What the error is about matters more; a session that is lost tells it to the next statement.
         let _ = session.rollback();
     }
-    session.failed(error)
+    session.fail(error)
 }
 
 impl Sink for FlightSink {
@@ -161,7 +161,7 @@ impl Sink for FlightSink {
         }
         match done {
             Ok(()) => Ok(Written { rows, session }),
-            Err(error) => Err(undone(session, is_own, error)),
+            Err(error) => Err(undo(session, is_own, error)),
         }
     }
 
@@ -172,7 +172,7 @@ impl Sink for FlightSink {
         session.close_prepared(prepared);
         let has_kept = !is_own && session.transaction() == Transaction::None;
         let error = Error::internal("the write was given up");
-        let Failed { session, .. } = undone(session, is_own, error);
+        let Failed { session, .. } = undo(session, is_own, error);
         session.filter(|_| !has_kept)
     }
 }
@@ -189,7 +189,7 @@ impl FlightSession {
     }
 
     /// Makes the table ready, and gives where its rows are sent.
-    fn prepared_for(&mut self, load: &Load, is_undone: bool) -> Result<(FlightDescriptor, Option<Prepared>)> {
+    fn prepare_load(&mut self, load: &Load, is_undone: bool) -> Result<(FlightDescriptor, Option<Prepared>)> {
         let is_plain = load.types.is_empty()
             && load.key.is_empty()
             && !matches!(load.if_exists, IfExists::Truncate | IfExists::Upsert);
@@ -198,14 +198,14 @@ impl FlightSession {
             return Ok((FlightDescriptor::new_cmd(command.as_any().encode_to_vec()), None));
         }
         if load.if_exists == IfExists::Upsert {
-            return Err(refused(
+            return Err(refusal(
                 "an upsert differs from database to database, and Flight SQL has none",
                 "write into a table of its own, and merge by a statement",
             ));
         }
         let ingests = self.sql_info(SqlInfo::FlightSqlServerBulkIngestion)?.is_some_and(|info| info.flag());
         if !is_undone && (!ingests || load.if_exists == IfExists::Truncate) {
-            return Err(refused(
+            return Err(refusal(
                 "the server has no transactions, so that a write that fails could not be undone",
                 "write by statements, with autocommit=True",
             ));
@@ -222,7 +222,7 @@ impl FlightSession {
             self.execute(&Query::new(format!("DROP TABLE IF EXISTS {table}")))?;
         }
         if load.makes_table() {
-            self.execute(&Query::new(created(&table, load)?))?;
+            self.execute(&Query::new(create_table(&table, load)?))?;
         }
         let prepared = self.prepare(&insert(&table, load))?;
         Ok((FlightDescriptor::new_cmd(prepared.update_command().as_any().encode_to_vec()), Some(prepared)))
@@ -265,7 +265,7 @@ fn options(load: &Load) -> HashMap<String, String> {
     mode.into_iter().chain(key).chain(types).collect()
 }
 
-fn refused(what: &str, hint: &str) -> Error {
+fn refusal(what: &str, hint: &str) -> Error {
     Error::not_supported(what).with_sqlstate("0A000").with_hint(hint)
 }
 
@@ -276,7 +276,7 @@ fn insert(table: &str, load: &Load) -> String {
     format!("INSERT INTO {table} ({}) VALUES ({})", names.join(", "), places.join(", "))
 }
 
-fn created(table: &str, load: &Load) -> Result<String> {
+fn create_table(table: &str, load: &Load) -> Result<String> {
     let line = |field: &Arc<Field>| {
         let chosen = load.types.iter().find(|(name, _)| name == field.name());
         let native = chosen.map_or_else(|| native_type(field), |(_, native)| Ok(native.clone()))?;
@@ -311,7 +311,7 @@ fn native_type(field: &Field) -> Result<String> {
         T::Timestamp(_, None) => "TIMESTAMP",
         T::Timestamp(_, Some(_)) => "TIMESTAMP WITH TIME ZONE",
         other => {
-            return Err(refused(
+            return Err(refusal(
                 &format!("column {:?} is {other}, for which standard SQL has no type", field.name()),
                 "choose one with types={...}",
             ));

@@ -16,8 +16,8 @@ use prost::Message;
 
 use crate::client::Client;
 use crate::encode::Encoder;
-use crate::error::broken;
-use crate::messages::declared;
+use crate::error::protocol_error;
+use crate::messages::declared_schema;
 use crate::settings::Places;
 
 /// The kind of result that a statement gives, as far as its text tells.
@@ -70,7 +70,7 @@ pub(crate) fn returns(text: &str) -> bool {
 }
 
 /// The statement with parameters by place, and their values.
-pub(crate) fn numbered<'a>(places: Places, text: &str, params: &'a Params) -> Result<Numbered<'a>> {
+pub(crate) fn number<'a>(places: Places, text: &str, params: &'a Params) -> Result<Numbered<'a>> {
     let dialect = places.dialect();
     let numbered = positional(&dialect, text, params)?;
     // Some servers do not look at what is left over.
@@ -109,15 +109,15 @@ impl Prepared {
         let action = Action::new("CreatePreparedStatement", request.as_any().encode_to_vec());
         let answers = client.act(&action, deadline)?;
         let answer: ActionCreatePreparedStatementResult = answer(&answers)?;
-        let rows =
-            declared(&answer.dataset_schema).map(|rows| rows.filter(|schema| !schema.fields().is_empty()));
+        let rows = declared_schema(&answer.dataset_schema)
+            .map(|rows| rows.filter(|schema| !schema.fields().is_empty()));
         // Some servers say of all statements that they have none.
         let has_none = POSTGRESQL
             .tokens(text)
             .iter()
             .chain(&SQLITE.tokens(text))
             .all(|token| token.kind != TokenKind::Parameter);
-        let parameters = declared(&answer.parameter_schema)
+        let parameters = declared_schema(&answer.parameter_schema)
             .map(|parameters| parameters.filter(|schema| has_none || !schema.fields().is_empty()));
         let mut prepared = Self { handle: answer.prepared_statement_handle, rows: None, parameters: None };
         match (rows, parameters) {
@@ -170,10 +170,10 @@ impl Prepared {
         let command = self.update_command();
         if sets.first().is_none_or(Vec::is_empty) {
             let run = client.put(futures::stream::iter([first_message(&command)]));
-            return changed(&wait(deadline, run)??);
+            return changed_rows(&wait(deadline, run)??);
         }
         let batch = crate::binding::rows(sets, self.parameters.as_deref())?;
-        changed(&put_batch(client, &command, &batch, deadline)?)
+        changed_rows(&put_batch(client, &command, &batch, deadline)?)
     }
 
     /// Has the server forget it, without waiting for the answer: it may not come.
@@ -202,7 +202,7 @@ pub(crate) fn update(
 ) -> Result<Option<u64>> {
     let command = CommandStatementUpdate { query: text.to_owned(), transaction_id: transaction.cloned() };
     let run = client.put(futures::stream::iter([first_message(&command)]));
-    changed(&wait(deadline, run)??)
+    changed_rows(&wait(deadline, run)??)
 }
 
 fn put_batch(
@@ -224,21 +224,21 @@ fn first_message(command: &impl ProstMessageExt) -> FlightData {
 }
 
 /// How many rows were changed.
-pub(crate) fn changed(results: &[PutResult]) -> Result<Option<u64>> {
+pub(crate) fn changed_rows(results: &[PutResult]) -> Result<Option<u64>> {
     let Some(last) = results.last() else { return Ok(None) };
     let result = DoPutUpdateResult::decode(last.app_metadata.clone())
-        .map_err(|error| broken(format_args!("the count of changed rows: {error}")))?;
+        .map_err(|error| protocol_error(format_args!("the count of changed rows: {error}")))?;
     Ok(u64::try_from(result.record_count).ok())
 }
 
 /// The message that an action is answered with.
 pub(crate) fn answer<T: ProstMessageExt + Message + Default>(answers: &[Bytes]) -> Result<T> {
-    let first = answers.first().ok_or_else(|| broken("an action has no answer"))?;
-    let any =
-        Any::decode(first.clone()).map_err(|error| broken(format_args!("an action's answer: {error}")))?;
+    let first = answers.first().ok_or_else(|| protocol_error("an action has no answer"))?;
+    let any = Any::decode(first.clone())
+        .map_err(|error| protocol_error(format_args!("an action's answer: {error}")))?;
     any.unpack()
-        .map_err(|error| broken(format_args!("an action's answer: {error}")))?
-        .ok_or_else(|| broken(format_args!("an action is answered with {}", any.type_url)))
+        .map_err(|error| protocol_error(format_args!("an action's answer: {error}")))?
+        .ok_or_else(|| protocol_error(format_args!("an action is answered with {}", any.type_url)))
 }
 
 #[cfg(test)]

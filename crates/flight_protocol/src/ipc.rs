@@ -15,7 +15,7 @@ use bytes::Bytes;
 use longshore_core::Error;
 use longshore_core::memory::{OutOfMemory, check_available};
 
-use crate::texts::{checked, unchecked};
+use crate::texts::{check, unchecked_schema};
 
 /// The boundary at which Arrow's buffers begin.
 const ALIGNMENT: usize = 64;
@@ -34,7 +34,7 @@ pub struct Message {
 
 impl From<FlightData> for Message {
     fn from(data: FlightData) -> Self {
-        Self { head: data.data_header.to_vec(), body: aligned(&data.data_body) }
+        Self { head: data.data_header.to_vec(), body: align(&data.data_body) }
     }
 }
 
@@ -91,7 +91,7 @@ impl Decoder {
     pub fn decode(&mut self, data: &Message) -> Result<Decoded> {
         // What the checks below leave open must not end the caller.
         let read = catch_unwind(AssertUnwindSafe(|| self.read(data)));
-        read.unwrap_or_else(|_| Err(broken("a message is not one of Arrow's")))
+        read.unwrap_or_else(|_| Err(protocol_error("a message is not one of Arrow's")))
     }
 
     fn read(&mut self, data: &Message) -> Result<Decoded> {
@@ -99,18 +99,18 @@ impl Decoder {
             return Ok(Decoded::Nothing);
         }
         let message = root_as_message(&data.head)
-            .map_err(|error| broken(format_args!("the head of a message: {error}")))?;
+            .map_err(|error| protocol_error(format_args!("the head of a message: {error}")))?;
         match (message.header_type(), &self.schema) {
             (MessageHeader::NONE, _) => Ok(Decoded::Nothing),
             (MessageHeader::Schema, None) => {
                 let schema = Arc::new(schema_of(&message)?);
-                self.schema = Some((schema.clone(), unchecked(&schema)));
+                self.schema = Some((schema.clone(), unchecked_schema(&schema)));
                 Ok(Decoded::Schema(schema))
             }
-            (MessageHeader::Schema, Some(_)) => Err(broken("a stream has a second schema")),
+            (MessageHeader::Schema, Some(_)) => Err(protocol_error("a stream has a second schema")),
             (MessageHeader::DictionaryBatch, Some((schema, _))) => {
                 let batch = message.header_as_dictionary_batch();
-                let batch = batch.ok_or_else(|| broken("a dictionary without its head"))?;
+                let batch = batch.ok_or_else(|| protocol_error("a dictionary without its head"))?;
                 check_buffers(batch.data(), &data.body, self.most)?;
                 read_dictionary(&data.body, batch, schema, &mut self.dictionaries, &message.version())
                     .map_err(|error| unreadable(&error))?;
@@ -118,7 +118,7 @@ impl Decoder {
             }
             (MessageHeader::RecordBatch, Some((schema, unchecked))) => {
                 let batch = message.header_as_record_batch();
-                let batch = batch.ok_or_else(|| broken("a batch without its head"))?;
+                let batch = batch.ok_or_else(|| protocol_error("a batch without its head"))?;
                 check_buffers(Some(batch), &data.body, self.most)?;
                 let version = message.version();
                 RecordBatchDecoder::try_new(
@@ -129,14 +129,14 @@ impl Decoder {
                     &version,
                 )
                 .and_then(RecordBatchDecoder::read_record_batch)
-                .and_then(|batch| checked(schema, &batch))
+                .and_then(|batch| check(schema, &batch))
                 .map(Decoded::Batch)
                 .map_err(|error| unreadable(&error))
             }
             (MessageHeader::DictionaryBatch | MessageHeader::RecordBatch, None) => {
-                Err(broken("rows come before their schema"))
+                Err(protocol_error("rows come before their schema"))
             }
-            (other, _) => Err(broken(format_args!(
+            (other, _) => Err(protocol_error(format_args!(
                 "a message of the kind {}",
                 other.variant_name().unwrap_or("unknown")
             ))),
@@ -145,7 +145,7 @@ impl Decoder {
 }
 
 /// The schema that a message tells of beforehand; `None` where it tells none.
-pub fn declared(schema: &[u8]) -> Result<Option<SchemaRef>> {
+pub fn declared_schema(schema: &[u8]) -> Result<Option<SchemaRef>> {
     if schema.is_empty() {
         return Ok(None);
     }
@@ -153,20 +153,20 @@ pub fn declared(schema: &[u8]) -> Result<Option<SchemaRef>> {
     match read {
         Ok(Ok(schema)) => Ok(Some(Arc::new(schema))),
         Ok(Err(error)) => Err(unreadable(&error)),
-        Err(_) => Err(broken("a schema is not one of Arrow's")),
+        Err(_) => Err(protocol_error("a schema is not one of Arrow's")),
     }
 }
 
 fn schema_of(message: &arrow_ipc::Message<'_>) -> Result<Schema> {
-    let schema = message.header_as_schema().ok_or_else(|| broken("a schema without its head"))?;
+    let schema = message.header_as_schema().ok_or_else(|| protocol_error("a schema without its head"))?;
     if schema.endianness() != Endianness::Little {
-        return Err(broken("its numbers begin with their highest byte (big-endian)"));
+        return Err(protocol_error("its numbers begin with their highest byte (big-endian)"));
     }
     try_fb_to_schema(schema).map_err(|error| unreadable(&error))
 }
 
 /// The body where Arrow's buffers may lie: a message begins anywhere.
-fn aligned(body: &Bytes) -> Buffer {
+fn align(body: &Bytes) -> Buffer {
     if body.as_ptr().align_offset(ALIGNMENT) == 0 {
         Buffer::from(body.clone())
     } else {
@@ -177,35 +177,38 @@ fn aligned(body: &Bytes) -> Buffer {
 /// Checks that a batch has rows, or none, that its buffers lie in its body, and that there is room for what they are before
 /// compression: at most so many bytes.
 fn check_buffers(batch: Option<arrow_ipc::RecordBatch<'_>>, body: &Buffer, most: usize) -> Result<()> {
-    let Some(batch) = batch else { return Err(broken("a dictionary without values")) };
+    let Some(batch) = batch else { return Err(protocol_error("a dictionary without values")) };
     if batch.length() < 0 {
-        return Err(broken(format_args!("a batch of {} rows", batch.length())));
+        return Err(protocol_error(format_args!("a batch of {} rows", batch.length())));
     }
     let mut expanded = 0_usize;
     for buffer in batch.buffers().into_iter().flatten() {
         let range = usize::try_from(buffer.offset()).ok().zip(usize::try_from(buffer.length()).ok());
         let bytes = range.and_then(|(start, length)| body.get(start..start.checked_add(length)?));
-        let bytes = bytes.ok_or_else(|| broken("a buffer does not lie in its message"))?;
+        let bytes = bytes.ok_or_else(|| protocol_error("a buffer does not lie in its message"))?;
         if batch.compression().is_some()
             && let Some(length) = bytes.first_chunk()
         {
             let length = i64::from_le_bytes(*length);
             let length = if length == AS_IT_IS { 0 } else { length };
-            let length = usize::try_from(length).map_err(|_| broken("a compressed buffer's length"))?;
+            let length =
+                usize::try_from(length).map_err(|_| protocol_error("a compressed buffer's length"))?;
             expanded = expanded.saturating_add(length);
         }
     }
     if expanded > most {
-        return Err(broken(format_args!("a message has {expanded} bytes unpacked, and the limit is {most}")));
+        return Err(protocol_error(format_args!(
+            "a message has {expanded} bytes unpacked, and the limit is {most}"
+        )));
     }
     Ok(check_available(expanded)?)
 }
 
 fn unreadable(error: &ArrowError) -> Fault {
-    broken(format_args!("a message is not as its head says: {error}"))
+    protocol_error(format_args!("a message is not as its head says: {error}"))
 }
 
-fn broken(what: impl std::fmt::Display) -> Fault {
+fn protocol_error(what: impl std::fmt::Display) -> Fault {
     Fault::Broken(what.to_string())
 }
 

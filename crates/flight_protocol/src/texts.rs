@@ -12,7 +12,7 @@ use arrow_array::{
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 
 /// The schema of `schema`'s rows before their texts are checked: with bytes in the place of texts.
-pub(crate) fn unchecked(schema: &Schema) -> SchemaRef {
+pub(crate) fn unchecked_schema(schema: &Schema) -> SchemaRef {
     let fields = schema.fields().iter().map(|field| match field.data_type() {
         DataType::Utf8 => field.as_ref().clone().with_data_type(DataType::Binary),
         DataType::LargeUtf8 => field.as_ref().clone().with_data_type(DataType::LargeBinary),
@@ -21,8 +21,8 @@ pub(crate) fn unchecked(schema: &Schema) -> SchemaRef {
     Arc::new(Schema::new(fields.collect::<Vec<Field>>()))
 }
 
-/// A batch of [`unchecked`] rows under their own schema; an error where a text is not UTF-8.
-pub(crate) fn checked(schema: &SchemaRef, batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
+/// A batch of [`unchecked_schema`] rows under their own schema; an error where a text is not UTF-8.
+pub(crate) fn check(schema: &SchemaRef, batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
     let columns = schema.fields().iter().zip(batch.columns());
     let columns = columns.map(|(field, column)| match field.data_type() {
         DataType::Utf8 => texts::<i32>(column),
@@ -60,8 +60,8 @@ mod tests {
     /// One text column of `bytes`, checked.
     fn read(bytes: BinaryArray) -> Result<StringArray, ArrowError> {
         let schema = Arc::new(Schema::new(vec![Field::new("t", DataType::Utf8, true)]));
-        let batch = RecordBatch::try_new(unchecked(&schema), vec![Arc::new(bytes)]).unwrap();
-        checked(&schema, &batch).map(|batch| batch.column(0).as_string().clone())
+        let batch = RecordBatch::try_new(unchecked_schema(&schema), vec![Arc::new(bytes)]).unwrap();
+        check(&schema, &batch).map(|batch| batch.column(0).as_string().clone())
     }
 
     #[test]
@@ -73,7 +73,7 @@ mod tests {
         let schema = Arc::new(Schema::new(vec![Field::new("t", DataType::LargeUtf8, false)]));
         let bytes: ArrayRef = Arc::new(LargeBinaryArray::from_iter_values(["a", "bc"]));
         let batch =
-            checked(&schema, &RecordBatch::try_new(unchecked(&schema), vec![bytes]).unwrap()).unwrap();
+            check(&schema, &RecordBatch::try_new(unchecked_schema(&schema), vec![bytes]).unwrap()).unwrap();
         assert_eq!(batch.column(0).as_string::<i64>(), &LargeStringArray::from(vec!["a", "bc"]));
     }
 

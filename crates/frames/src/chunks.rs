@@ -45,7 +45,7 @@ impl Accumulator for Chunks {
         if array.is_empty() && !self.arrays.is_empty() {
             return Ok(());
         }
-        let array = if self.wide { widened(array) } else { array.slice(0, array.len()) };
+        let array = if self.wide { widen(array) } else { array.slice(0, array.len()) };
         self.bytes += values_size(&array);
         self.arrays.push(array);
         Ok(())
@@ -69,9 +69,9 @@ impl Accumulator for Chunks {
 }
 
 /// `array` with offsets of 64 bits.
-fn widened(array: &dyn Array) -> ArrayRef {
+fn widen(array: &dyn Array) -> ArrayRef {
     if let Some(texts) = array.as_string_opt::<i32>() {
-        return Arc::new(widened_texts(texts));
+        return Arc::new(widen_texts(texts));
     }
     if let Some(texts) = array.as_string_view_opt() {
         return Arc::new(texts.iter().collect::<LargeStringArray>());
@@ -82,7 +82,7 @@ fn widened(array: &dyn Array) -> ArrayRef {
 /// `texts` with offsets of 64 bits. They are not looked at again: it would take longer than all else, and bring a file that is
 /// mapped into memory.
 #[allow(unsafe_code)]
-fn widened_texts(texts: &StringArray) -> LargeStringArray {
+fn widen_texts(texts: &StringArray) -> LargeStringArray {
     let mut offsets = Vec::with_capacity(texts.offsets().len());
     populate(&mut offsets, texts.offsets().len());
     offsets.extend(texts.offsets().iter().map(|offset| i64::from(*offset)));
@@ -103,7 +103,7 @@ mod tests {
         let texts = StringArray::from(vec![Some("a"), None, Some("bcd"), Some("")]);
         for (start, length) in [(0, 4), (1, 2), (2, 0)] {
             let texts = texts.slice(start, length);
-            let wide = widened_texts(&texts);
+            let wide = widen_texts(&texts);
             assert_eq!(wide.iter().collect::<Vec<_>>(), texts.iter().collect::<Vec<_>>());
             assert_eq!(wide.values().as_ptr(), texts.values().as_ptr());
             wide.to_data().validate_full().unwrap();

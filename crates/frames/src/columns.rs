@@ -93,7 +93,7 @@ impl Columns {
         // Column by column: who else waits for the interpreter need not wait for them all.
         let columns = self.slots.iter_mut().zip(batch.columns()).zip(self.schema.fields()).collect();
         let absorbed = by_column(batch.num_rows(), columns, |((slot, array), field)| {
-            slot.absorb(array).map_err(|fault| located(fault, field, before))
+            slot.absorb(array).map_err(|fault| locate(fault, field, before))
         });
         absorbed.into_iter().collect::<Result<()>>()?;
         self.rows += batch.num_rows() as u64;
@@ -127,7 +127,7 @@ impl Columns {
             }
             if !field.is_nullable() && array.null_count() > 0 {
                 let row = array.nulls().map_or(0, |nulls| nulls.iter().take_while(|valid| *valid).count());
-                return Err(located(broken_promise(row), field, self.before + self.rows));
+                return Err(locate(broken_promise(row), field, self.before + self.rows));
             }
         }
         Ok(())
@@ -188,7 +188,7 @@ fn broken_promise(row: usize) -> Fault {
         .with_hint("read it with dtype_backend=\"numpy_nullable\", and report this as a defect")
 }
 
-pub(crate) fn located(fault: Fault, field: &Field, rows: u64) -> Error {
+pub(crate) fn locate(fault: Fault, field: &Field, rows: u64) -> Error {
     let row = rows + fault.row() as u64;
     fault.into_error(Place::of(field, Some(row)))
 }

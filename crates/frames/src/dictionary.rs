@@ -132,9 +132,9 @@ impl Codes {
     /// Widens the codes so that they count `labels` labels.
     fn fit(&mut self, labels: usize) -> Result<(), OutOfMemory> {
         match self {
-            Self::Byte(codes) if labels > 1 << 15 => *self = Self::Word(widened(codes)?),
-            Self::Byte(codes) if labels > 1 << 7 => *self = Self::Short(widened(codes)?),
-            Self::Short(codes) if labels > 1 << 15 => *self = Self::Word(widened(codes)?),
+            Self::Byte(codes) if labels > 1 << 15 => *self = Self::Word(widen(codes)?),
+            Self::Byte(codes) if labels > 1 << 7 => *self = Self::Short(widen(codes)?),
+            Self::Short(codes) if labels > 1 << 15 => *self = Self::Word(widen(codes)?),
             _ => {}
         }
         Ok(())
@@ -167,7 +167,7 @@ impl Codes {
     }
 }
 
-fn widened<Narrow: Copy, Wide: From<Narrow>>(codes: &[Narrow]) -> Result<Vec<Wide>, OutOfMemory> {
+fn widen<Narrow: Copy, Wide: From<Narrow>>(codes: &[Narrow]) -> Result<Vec<Wide>, OutOfMemory> {
     let mut wide = Vec::new();
     try_reserve(&mut wide, codes.len())?;
     wide.extend(codes.iter().map(|code| Wide::from(*code)));

@@ -23,7 +23,7 @@ pub use column::Column;
 pub use columns::{Columns, distinct_names};
 pub use memory::Memory;
 pub use objects::RowMaker;
-pub use pending::{Form, Pending, Remainder, failed};
+pub use pending::{Form, Pending, Remainder, failed_result};
 pub use polars::{polars_batch, polars_copy, polars_schema};
 pub use shape::{Backend, Choices, DateUnit, Nulls, Shape};
 pub use whole::{whole_columns, whole_table};

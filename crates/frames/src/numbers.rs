@@ -46,7 +46,7 @@ pub(crate) fn accumulator(
         DataType::UInt16 => plain::<UInt16Type>(nulls, "uint16", 0),
         DataType::UInt32 => plain::<UInt32Type>(nulls, "uint32", 0),
         DataType::UInt64 => plain::<UInt64Type>(nulls, "uint64", 0),
-        DataType::Float16 => mapped::<Float16Type, _>(
+        DataType::Float16 => map::<Float16Type, _>(
             nulls,
             "float16",
             half_nan,
@@ -54,7 +54,7 @@ pub(crate) fn accumulator(
         ),
         DataType::Float32 => plain::<Float32Type>(nulls, "float32", f32::NAN),
         DataType::Float64 => plain::<Float64Type>(nulls, "float64", f64::NAN),
-        DataType::Date32 => mapped::<Date32Type, _>(nulls, date, NAT, move |day| i64::from(day) * per_date),
+        DataType::Date32 => map::<Date32Type, _>(nulls, date, NAT, move |day| i64::from(day) * per_date),
         DataType::Date64 => temporal::<Date64Type>(nulls, "datetime64[ms]"),
         DataType::Timestamp(Second, _) => temporal::<TimestampSecondType>(nulls, "datetime64[s]"),
         DataType::Timestamp(Millisecond, _) => temporal::<TimestampMillisecondType>(nulls, "datetime64[ms]"),
@@ -82,7 +82,7 @@ fn extend<T: ArrowPrimitiveType>(array: &dyn Array, values: &mut Vec<T::Native>)
     Ok(())
 }
 
-fn mapped<T: ArrowPrimitiveType, V: ArrowNativeType>(
+fn map<T: ArrowPrimitiveType, V: ArrowNativeType>(
     nulls: Nulls,
     dtype: &'static str,
     filler: V,

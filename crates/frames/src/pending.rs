@@ -33,12 +33,12 @@ impl Pending {
     #[must_use]
     pub fn new(live: Box<dyn Batches>) -> Self {
         let (schema, finaliser) = (live.schema(), live.finaliser());
-        Self { live: Some(live), finaliser, ..Self::ended(schema) }
+        Self { live: Some(live), finaliser, ..Self::empty(schema) }
     }
 
     /// None, for all have come.
     #[must_use]
-    pub fn ended(schema: SchemaRef) -> Self {
+    pub fn empty(schema: SchemaRef) -> Self {
         Self {
             batches: VecDeque::new(),
             live: None,
@@ -69,7 +69,7 @@ impl Pending {
         let Some(live) = &mut self.live else {
             return match self.failure.take() {
                 Some(failure) => Err(failure),
-                None if self.has_failed => Err(failed()),
+                None if self.has_failed => Err(failed_result()),
                 None => Ok(None),
             };
         };
@@ -102,9 +102,9 @@ impl Pending {
     /// Takes all of them, unless the result has failed: then it is told why.
     pub fn take(&mut self) -> Result<Self> {
         if self.has_failed {
-            return Err(self.failure.take().unwrap_or_else(failed));
+            return Err(self.failure.take().unwrap_or_else(failed_result));
         }
-        let ended = Self::ended(self.schema.clone());
+        let ended = Self::empty(self.schema.clone());
         Ok(std::mem::replace(self, ended))
     }
 
@@ -147,7 +147,7 @@ impl Pending {
     }
 
     /// `batch`, with the types that hold its own values where only a whole result has types.
-    fn typed(&self, batch: RecordBatch, before: u64) -> Result<RecordBatch> {
+    fn finalise(&self, batch: RecordBatch, before: u64) -> Result<RecordBatch> {
         let Some(finaliser) = &self.finaliser else { return Ok(batch) };
         let whole = finaliser.finalise(&self.schema, vec![batch]);
         let (_, mut batches) = whole.map_err(|error| later(error, before))?;
@@ -164,7 +164,7 @@ fn later(error: Error, before: u64) -> Error {
 
 /// The error of rows that a result has no more.
 #[must_use]
-pub fn failed() -> Error {
+pub fn failed_result() -> Error {
     Error::interface("the result has failed: its rows cannot be fetched")
         .with_hint("execute the statement again")
 }
@@ -244,14 +244,14 @@ impl Remainder {
         if let Some(batch) = self.first.pop_front() { Ok(Some(batch)) } else { self.source.next() }
     }
 
-    fn changed(&mut self) -> Result<Option<RecordBatch>> {
+    fn change_next(&mut self) -> Result<Option<RecordBatch>> {
         let Some(batch) = self.raw()? else { return Ok(None) };
         let before = self.before;
         self.before += batch.num_rows() as u64;
         Ok(Some(match self.change {
             Change::Nothing => batch,
             Change::Decimals(decimals) => decimals.batch(&batch, &self.schema, before, &self.warnings)?,
-            Change::Streamed => streamed_batch(&self.source.typed(batch, before)?, &self.schema, before)?,
+            Change::Streamed => streamed_batch(&self.source.finalise(batch, before)?, &self.schema, before)?,
         }))
     }
 }
@@ -260,7 +260,7 @@ impl Iterator for Remainder {
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.changed().transpose()
+        self.change_next().transpose()
     }
 }
 

@@ -16,15 +16,15 @@ const STREAMED: DataType = DataType::Decimal128(38, 20);
 pub(crate) fn streamed_schema(own: &Schema, first: &Schema) -> SchemaRef {
     let fields = own.fields().iter().zip(first.fields());
     let field = |(own, first): (&Arc<Field>, &Arc<Field>)| {
-        if has_deferred(own) { Arc::new(streamed(first)) } else { first.clone() }
+        if has_deferred(own) { Arc::new(stream_field(first)) } else { first.clone() }
     };
     Arc::new(Schema::new(fields.map(field).collect::<Vec<_>>()))
 }
 
-fn streamed(field: &Field) -> Field {
+fn stream_field(field: &Field) -> Field {
     let data_type = match field.data_type() {
         DataType::Decimal128(..) | DataType::Decimal256(..) => STREAMED,
-        other => with_inner_fields(other, &streamed),
+        other => with_inner_fields(other, &stream_field),
     };
     field.clone().with_data_type(data_type)
 }
@@ -35,7 +35,7 @@ pub(crate) fn streamed_batch(batch: &RecordBatch, schema: &SchemaRef, before: u6
     let mut fields = own.fields().iter().zip(schema.fields());
     // A geometry's metadata has its reference system.
     let kind = |field: &Field| {
-        (streamed(field).data_type().clone(), field.metadata().get(EXTENSION_METADATA).cloned())
+        (stream_field(field).data_type().clone(), field.metadata().get(EXTENSION_METADATA).cloned())
     };
     if let Some((own, field)) = fields.find(|(own, field)| kind(own) != kind(field)) {
         let shown = |field: &Field| {

@@ -89,7 +89,7 @@ fn push_batch(batch: RecordBatch, columns: &mut Columns, trim: &mut Option<Trim>
     let bytes = rows_size(&batch);
     drop(batch);
     if let Some(trim) = trim {
-        trim.freed(bytes);
+        trim.count(bytes);
     }
     Ok(())
 }

@@ -46,7 +46,7 @@ pub(crate) fn with_decimals(column: &ArrayRef, kind: &DataType) -> Result<ArrayR
         DataType::Map(entry, is_sorted) => {
             let map = column.as_map();
             let entries: ArrayRef = Arc::new(map.entries().clone());
-            let (offsets, entries) = reached(map.offsets(), &entries)?;
+            let (offsets, entries) = trim(map.offsets(), &entries)?;
             let entries = with_decimals(&entries, entry.data_type())?.as_struct().clone();
             Arc::new(MapArray::try_new(entry.clone(), offsets, entries, nulls, *is_sorted)?)
         }
@@ -69,13 +69,13 @@ fn list<O: OffsetSizeTrait>(
     column: &GenericListArray<O>,
     item: &FieldRef,
 ) -> Result<GenericListArray<O>, ArrowError> {
-    let (offsets, values) = reached(column.offsets(), column.values())?;
+    let (offsets, values) = trim(column.offsets(), column.values())?;
     let values = with_decimals(&values, item.data_type())?;
     GenericListArray::try_new(item.clone(), offsets, values, column.nulls().cloned())
 }
 
 /// The values that lists have, and none before or after them.
-fn reached<O: OffsetSizeTrait>(
+fn trim<O: OffsetSizeTrait>(
     offsets: &[O],
     values: &ArrayRef,
 ) -> Result<(OffsetBuffer<O>, ArrayRef), ArrowError> {
@@ -103,7 +103,7 @@ mod tests {
     const ROWS: usize = 1_000;
 
     /// A column of each kind, by itself and within others: of each row, one value, or two.
-    fn nested(values: &ArrayRef, valid: &NullBuffer) -> Vec<ArrayRef> {
+    fn nested_columns(values: &ArrayRef, valid: &NullBuffer) -> Vec<ArrayRef> {
         let item = Arc::new(Field::new("item", values.data_type().clone(), true));
         let pair = Field::new("key", DataType::Int32, false);
         let keys: ArrayRef = Arc::new(Int32Array::from_iter_values(0..1_000));
@@ -147,7 +147,9 @@ mod tests {
             let decimals =
                 make_array(decimals.add_buffer(memory.clone()).align_buffers(true).build().unwrap());
             let bytes: ArrayRef = Arc::new(bytes);
-            for (bytes, decimals) in nested(&bytes, &valid).iter().zip(nested(&decimals, &valid)) {
+            for (bytes, decimals) in
+                nested_columns(&bytes, &valid).iter().zip(nested_columns(&decimals, &valid))
+            {
                 let (first, count) = (decimals.len() * 7 / 10, 30);
                 assert_eq!(bytes.data_type(), &with_bytes(decimals.data_type()));
                 let slice = with_decimals(&bytes.slice(first, count), decimals.data_type()).unwrap();
@@ -165,8 +167,8 @@ mod tests {
     fn lists_beyond_their_values_are_an_error() {
         let values: ArrayRef = Arc::new(Int32Array::from(vec![1]));
         for offsets in [&[0, 2][..], &[-1, 1], &[0, 1, 0, 1], &[1, 0], &[]] {
-            assert!(reached(offsets, &values).is_err(), "{offsets:?}");
+            assert!(trim(offsets, &values).is_err(), "{offsets:?}");
         }
-        assert_eq!(reached(&[1, 1], &values).unwrap().1.len(), 0);
+        assert_eq!(trim(&[1, 1], &values).unwrap().1.len(), 0);
     }
 }

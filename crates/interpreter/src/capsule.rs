@@ -10,14 +10,14 @@ use arrow_array::{
 };
 use arrow_schema::ffi::FFI_ArrowSchema;
 use arrow_schema::{ArrowError, DataType, FieldRef, SchemaRef};
-use longshore_core::{Error, Frame as CoreFrame, Kind, locked};
+use longshore_core::{Error, Frame as CoreFrame, Kind, lock};
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
 
 use crate::aligned::{with_bytes, with_decimals};
 use crate::exception::{raise, wrap};
-use crate::lock::attached;
+use crate::lock::with_lock;
 use crate::stream::ColumnStream;
 
 /// The texts before a producer's own message, and, where pyarrow is the producer, before an exception's text and before
@@ -145,7 +145,7 @@ impl Table {
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
         drop(requested_schema);
-        let reader = locked(&self.0).take();
+        let reader = lock(&self.0).take();
         stream_capsule(py, reader.ok_or_else(|| raise(Error::interface("the result has been handed over")))?)
     }
 }
@@ -202,19 +202,19 @@ pub fn stream_in(capsule: &Bound<'_, PyCapsule>) -> PyResult<FFI_ArrowArrayStrea
 }
 
 #[cold]
-fn failed(error: ArrowError) -> Error {
+fn failure(error: ArrowError) -> Error {
     match error {
         ArrowError::ExternalError(inner) => match inner.downcast::<Error>() {
             Ok(own) => *own,
-            Err(other) => stopped(&other.to_string()),
+            Err(other) => interruption(&other.to_string()),
         },
-        ArrowError::CDataInterface(reason) => stopped(&reason),
-        other => stopped(&other.to_string()),
+        ArrowError::CDataInterface(reason) => interruption(&reason),
+        other => interruption(&other.to_string()),
     }
 }
 
 /// The stream's own reason, of which Arrow's C interface hands on no more than a text: pyarrow ends it with the exception.
-fn stopped(reason: &str) -> Error {
+fn interruption(reason: &str) -> Error {
     if reason.trim_end().ends_with("KeyboardInterrupt") {
         return wrap(Kind::Interrupted, PyKeyboardInterrupt::new_err(()));
     }
@@ -234,7 +234,7 @@ pub fn external(error: Error) -> ArrowError {
     if let Some(Ok(python)) =
         error.into_source().map(<dyn std::error::Error + Send + Sync>::downcast::<PyErr>)
     {
-        let is_interrupt = attached(|py| python.is_instance_of::<PyKeyboardInterrupt>(py));
+        let is_interrupt = with_lock(|py| python.is_instance_of::<PyKeyboardInterrupt>(py));
         if is_interrupt == Some(true) {
             interrupt_again();
         } else {
@@ -252,14 +252,14 @@ pub fn external(error: Error) -> ArrowError {
 
 /// Has Python see a Ctrl-C again that was taken here and whose exception cannot cross the C interface.
 fn interrupt_again() {
-    let _ = attached(|py| py.import("_thread")?.call_method0("interrupt_main").map(drop));
+    let _ = with_lock(|py| py.import("_thread")?.call_method0("interrupt_main").map(drop));
 }
 
 /// The frame behind an object.
 pub fn frame(object: &Bound<'_, PyAny>) -> PyResult<CoreFrame> {
     let reader = reader(object)?;
     let schema = reader.schema();
-    Ok(CoreFrame { schema, batches: Box::new(reader.map(|batch| batch.map_err(failed))) })
+    Ok(CoreFrame { schema, batches: Box::new(reader.map(|batch| batch.map_err(failure))) })
 }
 
 /// The batches of one frame.
@@ -286,7 +286,7 @@ pub fn invalid(error: ArrowError) -> PyErr {
             Error::interface(format!("the data cannot be read as Arrow data: {why}"))
                 .with_hint("make a frame of a Series or an array, and cast columns of other types"),
         ),
-        other => raise(failed(other)),
+        other => raise(failure(other)),
     }
 }
 
@@ -319,9 +319,9 @@ fn batch(
 mod tests {
     use super::*;
 
-    /// The text of `stopped` for a producer's reason.
+    /// The text of `interruption` for a producer's reason.
     fn text(reason: &str) -> String {
-        stopped(reason).to_string()
+        interruption(reason).to_string()
     }
 
     #[test]
@@ -335,7 +335,7 @@ mod tests {
 
     #[test]
     fn an_error_of_the_core_comes_through_as_it_is() {
-        let error = failed(ArrowError::from_external_error(Error::data("too long").into()));
+        let error = failure(ArrowError::from_external_error(Error::data("too long").into()));
         assert_eq!((error.kind(), error.to_string()), (Kind::Data, "too long".into()));
     }
 }

@@ -65,13 +65,13 @@ fn read(py: Python<'_>, raised: &PyErr) -> PyResult<Option<Error>> {
     let value = raised.value(py);
     for (name, kind) in CLASSES {
         if value.is_instance(&errors.getattr(*name)?)? {
-            return built(value, *kind).map(Some);
+            return build(value, *kind).map(Some);
         }
     }
     Ok(None)
 }
 
-fn built(value: &Bound<'_, PyAny>, kind: Kind) -> PyResult<Error> {
+fn build(value: &Bound<'_, PyAny>, kind: Kind) -> PyResult<Error> {
     let text = value.str()?.to_string();
     let part = |name: &str| value.getattr(name)?.extract::<Option<String>>();
     let hint = part("hint")?;

@@ -9,6 +9,6 @@ mod params;
 mod stream;
 
 pub use exception::{error_of, raise, wrap};
-pub use lock::{attached, released, unlocked};
+pub use lock::{drop_without_lock, with_lock, without_lock};
 pub use params::python_params;
 pub use stream::ColumnStream;

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 /// `Python::try_attach` takes a thread that it has attached for one that still is: it does not see that C code further
 /// down has let the lock go, as pyarrow does when it frees a reader, and Python may free one at any time.
 #[allow(unsafe_code)]
-pub fn attached<R>(work: impl FnOnce(Python<'_>) -> R) -> Option<R> {
+pub fn with_lock<R>(work: impl FnOnce(Python<'_>) -> R) -> Option<R> {
     // SAFETY: it may be asked at any time.
     if unsafe { ffi::Py_IsInitialized() } == 0 {
         return None;
@@ -31,15 +31,15 @@ impl Drop for Lock {
 
 /// Drops `value` without the interpreter's lock: to stop a query takes a round trip, and threads that have to end first may
 /// wait for the interpreter.
-pub fn released<T: Send>(value: T) {
-    unlocked(|| drop(value));
+pub fn drop_without_lock<T: Send>(value: T) {
+    without_lock(|| drop(value));
 }
 
 /// Does what ends a result or a session, without the interpreter's lock, whether this thread has it or not.
-pub fn unlocked(work: impl FnOnce() + Send) {
+pub fn without_lock(work: impl FnOnce() + Send) {
     let mut work = Some(work);
     // Without an interpreter there is no lock.
-    let _ = attached(|py| {
+    let _ = with_lock(|py| {
         // Python drops results while an exception is on its way, and calls made meanwhile would lose that.
         let raised = PyErr::take(py);
         py.detach(|| work.take().map(|work| work()));

@@ -40,7 +40,7 @@ impl ColumnStream {
     /// The stream keeps to the interface: above all, its arrays have the types of its schema.
     #[allow(unsafe_code)]
     pub unsafe fn new(mut stream: FFI_ArrowArrayStream) -> Result<Self, ArrowError> {
-        let get_schema = stream.get_schema().ok_or_else(released)?;
+        let get_schema = stream.get_schema().ok_or_else(released_error)?;
         let mut schema = FFI_ArrowSchema::empty();
         // SAFETY: the function is the stream's own, and both structures live here.
         let code = unsafe { get_schema(&raw mut stream, &raw mut schema) };
@@ -52,7 +52,7 @@ impl ColumnStream {
 
     #[allow(unsafe_code)]
     fn step(&mut self) -> Result<Option<RecordBatch>, ArrowError> {
-        let get_next = self.stream.get_next().ok_or_else(released)?;
+        let get_next = self.stream.get_next().ok_or_else(released_error)?;
         let mut batch = FFI_ArrowArray::empty();
         // SAFETY: the function is the stream's own, and both structures live here.
         let code = unsafe { get_next(&raw mut self.stream, &raw mut batch) };
@@ -112,7 +112,7 @@ fn unlike() -> ArrowError {
     ArrowError::CDataInterface("a batch does not fit its schema".to_owned())
 }
 
-fn released() -> ArrowError {
+fn released_error() -> ArrowError {
     ArrowError::CDataInterface("the stream has been released".to_owned())
 }
 
@@ -152,7 +152,7 @@ mod tests {
 
     /// Integers whose memory tells by its owner whether it has been freed.
     #[allow(unsafe_code)]
-    fn owned(values: Vec<i32>) -> (Arc<Vec<i32>>, ArrayRef) {
+    fn owned_integers(values: Vec<i32>) -> (Arc<Vec<i32>>, ArrayRef) {
         let owner = Arc::new(values);
         let start = NonNull::from(owner.as_slice()).cast::<u8>();
         let length = size_of_val(owner.as_slice());
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn a_column_that_is_dropped_is_freed_while_others_live() {
-        let (owner, numbers) = owned(vec![1, 2, 3]);
+        let (owner, numbers) = owned_integers(vec![1, 2, 3]);
         let texts: ArrayRef = Arc::new(StringArray::from(vec![Some("a"), None, Some("long enough")]));
         let fields =
             vec![Field::new("numbers", DataType::Int32, true), Field::new("texts", DataType::Utf8, true)];

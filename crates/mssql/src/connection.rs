@@ -114,7 +114,7 @@ impl Connection {
         start: impl AsyncFnOnce(&mut TdsClient, &CancelHandle) -> TdsResult<T>,
     ) -> Result<T> {
         if !self.is_usable() {
-            return Err(error::lost("it was closed"));
+            return Err(error::lost_connection("it was closed"));
         }
         let had_transaction = self.client.has_active_transaction();
         let Self { runtime, client, deadline, cancel, .. } = self;
@@ -178,7 +178,7 @@ impl Connection {
     pub(crate) fn try_rows(&mut self, sink: &mut Sink<'_>) -> Result<Taken> {
         loop {
             let Self { client, value, .. } = self;
-            let poll = guarded(|| {
+            let poll = guard(|| {
                 loop {
                     let poll = poll_row(client, sink, value)?;
                     if poll != BufferedRowPoll::Complete || sink.is_full() {
@@ -309,7 +309,7 @@ impl Connection {
     }
 
     fn stop_rest(&mut self) -> Result<()> {
-        if self.stop() { Ok(()) } else { Err(error::lost("it was closed")) }
+        if self.stop() { Ok(()) } else { Err(error::lost_connection("it was closed")) }
     }
 
     /// Makes the session like a new one: the next statement carries that with it.
@@ -399,7 +399,7 @@ impl Failure {
 }
 
 /// The value that the client makes of `call`; it panics on some of what no server should send.
-fn guarded<T>(call: impl FnOnce() -> TdsResult<T>) -> Result<TdsResult<T>, mssql_tds::error::Error> {
+fn guard<T>(call: impl FnOnce() -> TdsResult<T>) -> Result<TdsResult<T>, mssql_tds::error::Error> {
     catch_unwind(AssertUnwindSafe(call)).map_err(|_| {
         mssql_tds::error::Error::ProtocolError("the client failed on what the server sent".into())
     })

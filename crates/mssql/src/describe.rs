@@ -17,7 +17,7 @@ const DESCRIBE: &str = "SELECT name, tds_type_id, tds_length, precision, scale, 
      FROM sys.dm_exec_describe_first_result_set(@tsql, @params, 0) WHERE is_hidden = 0 ORDER BY column_ordinal";
 
 /// The columns of `query`.
-pub(crate) fn described(connection: &mut Connection, query: &Query) -> Result<Vec<Described>> {
+pub(crate) fn describe(connection: &mut Connection, query: &Query) -> Result<Vec<Described>> {
     let bound = bind(&query.text, &query.params)?;
     let declared = declarations(&bound)?;
     let asked = vec![parameter("@tsql", text(&bound.text)), parameter("@params", text(&declared))];

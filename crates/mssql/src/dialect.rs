@@ -143,7 +143,7 @@ pub(crate) fn is_query(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn named(names: &[&str]) -> Params {
+    fn named_params(names: &[&str]) -> Params {
         let param = |name: &&str| Param { name: (*name).to_owned(), value: Value::Int(1) };
         Params::Named(names.iter().map(param).collect())
     }
@@ -159,12 +159,15 @@ mod tests {
         assert_eq!(bound.text, "SELECT @p1, '?', [?], NULL -- ?\nWHERE a = @p2");
         assert_eq!(bound.values, [&Value::Int(1), &Value::Int(2)]);
         let expected = "SELECT @p1, @p2, @p3, @@VERSION, @other";
-        assert_eq!(text("SELECT :a, @b, @a, @@VERSION, @other", &named(&["a", "b"])).unwrap(), expected);
+        assert_eq!(
+            text("SELECT :a, @b, @a, @@VERSION, @other", &named_params(&["a", "b"])).unwrap(),
+            expected
+        );
         assert_eq!(
             text("DECLARE @p1 int; SELECT ?", &Params::Positional(vec![Value::Int(1)])).unwrap(),
             "DECLARE @p1 int; SELECT @pp1"
         );
-        assert!(text("SELECT ?", &values).is_err() && text("SELECT :a", &named(&["b"])).is_err());
+        assert!(text("SELECT ?", &values).is_err() && text("SELECT :a", &named_params(&["b"])).is_err());
         assert_eq!(text("SELECT ?", &Params::None).unwrap(), "SELECT ?");
     }
 

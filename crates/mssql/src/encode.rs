@@ -95,19 +95,19 @@ fn encode(value: &Value) -> Result<SqlType> {
         }
         Value::Uuid(bytes) => SqlType::Uuid(Some(Uuid::from_bytes(*bytes))),
         Value::Time(_, Some(_)) => {
-            return Err(refused(
+            return Err(refusal(
                 "SQL Server has no time of day with a time zone",
                 "pass a time without tzinfo",
             ));
         }
         Value::Interval(..) => {
-            return Err(refused(
+            return Err(refusal(
                 "SQL Server has no type for spans of time",
                 "pass a number, such as seconds",
             ));
         }
         Value::List(_) | Value::Row(_) => {
-            return Err(refused(
+            return Err(refusal(
                 "SQL Server has no lists as values",
                 "write one placeholder for each value: WHERE id IN (?, ?, ?)",
             ));
@@ -115,7 +115,7 @@ fn encode(value: &Value) -> Result<SqlType> {
     })
 }
 
-fn refused(what: &str, hint: &str) -> Error {
+fn refusal(what: &str, hint: &str) -> Error {
     Error::new(Kind::Programming, what).with_hint(hint)
 }
 

@@ -11,8 +11,8 @@ const FOLLOWING: &[u32] = &[3621, 3609, 8180];
 pub(crate) fn of(error: ClientError) -> Error {
     match error {
         ClientError::SqlServerError { diagnostics } => server(&diagnostics.errors),
-        ClientError::Io(error) => lost(&error.to_string()),
-        ClientError::ConnectionError(text) | ClientError::ConnectionClosed(text) => lost(&text),
+        ClientError::Io(error) => lost_connection(&error.to_string()),
+        ClientError::ConnectionError(text) | ClientError::ConnectionClosed(text) => lost_connection(&text),
         ClientError::TimeoutError(reason) => Error::new(Kind::Timeout, format!("no answer in time: {reason}"))
             .with_hint("give a longer login-timeout, or look whether the server is busy"),
         ClientError::OperationCancelledError(_) => Error::new(Kind::Cancelled, "the statement was cancelled"),
@@ -51,7 +51,7 @@ fn is_certificate(error: &ClientError) -> bool {
 
 /// The connection's end.
 #[cold]
-pub(crate) fn lost(text: &str) -> Error {
+pub(crate) fn lost_connection(text: &str) -> Error {
     Error::operational(format!("the connection failed: {text}"))
         .with_sqlstate("08S01")
         .with_hint("look whether the server runs and is reached at this host and port")
@@ -151,14 +151,14 @@ mod tests {
         }
     }
 
-    fn failed(errors: Vec<SqlErrorInfo>) -> Error {
+    fn failure(errors: Vec<SqlErrorInfo>) -> Error {
         of(ClientError::SqlServerError { diagnostics: SqlServerDiagnostics::new(errors, Vec::new()) })
     }
 
     #[test]
     fn errors_keep_text_number_and_state() {
         let error =
-            failed(vec![info(3621, 0, "The statement has been terminated."), info(2627, 14, "Violation")]);
+            failure(vec![info(3621, 0, "The statement has been terminated."), info(2627, 14, "Violation")]);
         assert_eq!(error.message(), "Violation (error 2627)");
         assert_eq!(
             (error.kind(), error.sqlstate(), error.vendor_code()),
@@ -172,10 +172,10 @@ mod tests {
             (50_000, 20, Kind::Operational, "08S01"),
             (229, 14, Kind::Operational, "42000"),
         ] {
-            let error = failed(vec![info(number, class, "x")]);
+            let error = failure(vec![info(number, class, "x")]);
             assert_eq!((error.kind(), error.sqlstate()), (kind, Some(state)), "{number}");
         }
-        assert_eq!(failed(vec![info(245, 16, "a"), info(8114, 16, "b")]).detail(), Some("b"));
-        assert_eq!(failed(Vec::new()).kind(), Kind::Internal);
+        assert_eq!(failure(vec![info(245, 16, "a"), info(8114, 16, "b")]).detail(), Some("b"));
+        assert_eq!(failure(Vec::new()).kind(), Kind::Internal);
     }
 }

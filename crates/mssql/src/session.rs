@@ -14,7 +14,7 @@ use mssql_tds::connection::tds_client::StatementResult;
 
 use crate::connection::Connection;
 use crate::decode::decoder;
-use crate::describe::described;
+use crate::describe::describe;
 use crate::dialect::{DIALECT, bind, is_plain};
 use crate::encode::parameters;
 use crate::metadata::CATALOGUE;
@@ -103,7 +103,7 @@ impl ColumnPlan {
     fn of(column: &Described, is_plain: bool, options: &ReadOptions) -> Result<Self> {
         let native = Type::of(column)?;
         let default = native.field(&column.name, column.nullable || !is_plain, options);
-        let field = match options.wanted(&column.name) {
+        let field = match options.wanted_type(&column.name) {
             Some(wanted) if wanted != default.data_type() => {
                 native_field(&column.name, wanted.clone(), default.is_nullable(), &native.label, None)
             }
@@ -147,7 +147,7 @@ impl Session for MsSqlSession {
     }
 
     fn describe(&mut self, query: &Query, options: &ReadOptions) -> Result<Vec<Column>> {
-        let columns = described(&mut self.connection, query);
+        let columns = describe(&mut self.connection, query);
         let plans = plan(&self.or_stop(columns)?, &query.text, options)?;
         plans.iter().try_for_each(|plan| plan.read(options).map(drop))?;
         Ok(plans

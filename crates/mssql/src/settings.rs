@@ -233,11 +233,11 @@ static KEYS: Keys = Keys {
         Key::new("packet-size").or("packetsize"),
         Key::new("server-spn").or("serverspn"),
         // ODBC's name of its own library.
-        Key::new("driver").ignored(),
-        Key::new("mars-connection").or("mars multipleactiveresultsets").refused(),
-        Key::new("failover-partner").refused(),
-        Key::new("column-encryption").or("columnencryption").refused(),
-        Key::new("attach-db-filename").refused(),
+        Key::new("driver").ignore(),
+        Key::new("mars-connection").or("mars multipleactiveresultsets").refuse(),
+        Key::new("failover-partner").refuse(),
+        Key::new("column-encryption").or("columnencryption").refuse(),
+        Key::new("attach-db-filename").refuse(),
     ],
     hint: "the settings are those of Microsoft's clients: host, port, user, password, database, encrypt, ...",
 };

@@ -116,7 +116,7 @@ fn digits(text: &str, count: usize) -> Option<i64> {
 mod tests {
     use super::*;
 
-    fn shown(write: impl Fn(&mut Vec<u8>)) -> String {
+    fn show(write: impl Fn(&mut Vec<u8>)) -> String {
         let mut into = Vec::new();
         write(&mut into);
         String::from_utf8(into).unwrap()
@@ -124,22 +124,21 @@ mod tests {
 
     #[test]
     fn the_first_and_the_last_day_are_exact() {
-        assert_eq!(shown(|into| write_date(date(0).unwrap().into(), into)), "0001-01-01");
-        assert_eq!(shown(|into| write_date(date(3_652_058).unwrap().into(), into)), "9999-12-31");
+        assert_eq!(show(|into| write_date(date(0).unwrap().into(), into)), "0001-01-01");
+        assert_eq!(show(|into| write_date(date(3_652_058).unwrap().into(), into)), "9999-12-31");
         assert_eq!(date(3_652_059), None);
         let last =
             SqlDateTime2 { days: 3_652_058, time: SqlTime { time_nanoseconds: 863_999_999_999, scale: 7 } };
         let ticks = datetime2(&last).unwrap();
-        assert_eq!(shown(|into| write_datetime(ticks, 7, into)), "9999-12-31 23:59:59.9999999");
+        assert_eq!(show(|into| write_datetime(ticks, 7, into)), "9999-12-31 23:59:59.9999999");
         assert_eq!(parse_datetime("9999-12-31T23:59:59.9999999"), Some(ticks));
         assert_eq!(time(&SqlTime { time_nanoseconds: 864_000_000_000, scale: 7 }), None);
     }
 
     #[test]
     fn three_hundredths_are_the_milliseconds_that_the_server_prints() {
-        let text = |days, time| {
-            shown(|into| write_datetime(datetime(&SqlDateTime { days, time }).unwrap(), 3, into))
-        };
+        let text =
+            |days, time| show(|into| write_datetime(datetime(&SqlDateTime { days, time }).unwrap(), 3, into));
         assert_eq!(text(0, 0), "1900-01-01 00:00:00.000");
         assert_eq!(text(0, 1), "1900-01-01 00:00:00.003");
         assert_eq!(text(-53_690, 2), "1753-01-01 00:00:00.007");
@@ -157,8 +156,8 @@ mod tests {
     #[test]
     fn minutes_and_offsets_are_written_as_the_server_does() {
         let small = smalldatetime(&SqlSmallDateTime { days: 65_535, time: 1439 }).unwrap();
-        assert_eq!(shown(|into| write_datetime(small, 0, into)), "2079-06-06 23:59:00");
-        assert_eq!(shown(|into| write_datetimeoffset(0, -330, 2, into)), "1969-12-31 18:30:00.00 -05:30");
+        assert_eq!(show(|into| write_datetime(small, 0, into)), "2079-06-06 23:59:00");
+        assert_eq!(show(|into| write_datetimeoffset(0, -330, 2, into)), "1969-12-31 18:30:00.00 -05:30");
         assert_eq!(smalldatetime(&SqlSmallDateTime { days: 0, time: 1440 }), None);
     }
 

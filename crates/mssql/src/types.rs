@@ -186,15 +186,15 @@ fn class_of(column: &Described) -> Result<(Class, String)> {
         (T::DateTime, _) | (T::DateTimeN, 8) => plain(Class::DateTime(3), "datetime"),
         (T::DateTime2N, _) => scaled(Class::DateTime(scale), "datetime2"),
         (T::DateTimeOffsetN, _) => scaled(Class::DateTimeOffset(scale), "datetimeoffset"),
-        (T::NVarChar, _) => Ok((Class::Text(Encoding::Utf16), sized("nvarchar", column, 2))),
-        (T::NChar, _) => Ok((Class::Text(Encoding::Utf16), sized("nchar", column, 2))),
+        (T::NVarChar, _) => Ok((Class::Text(Encoding::Utf16), label("nvarchar", column, 2))),
+        (T::NChar, _) => Ok((Class::Text(Encoding::Utf16), label("nchar", column, 2))),
         (T::NText, _) => plain(Class::Text(Encoding::Utf16), "ntext"),
-        (T::BigVarChar | T::VarChar, _) => Ok((narrow(column)?, sized("varchar", column, 1))),
-        (T::BigChar | T::Char, _) => Ok((narrow(column)?, sized("char", column, 1))),
+        (T::BigVarChar | T::VarChar, _) => Ok((narrow(column)?, label("varchar", column, 1))),
+        (T::BigChar | T::Char, _) => Ok((narrow(column)?, label("char", column, 1))),
         (T::Text, _) => Ok((narrow(column)?, "text".to_owned())),
         (T::BigBinary | T::BigVarBinary, _) if column.is_rowversion => plain(Class::Bytes, "rowversion"),
-        (T::BigVarBinary | T::VarBinary, _) => Ok((Class::Bytes, sized("varbinary", column, 1))),
-        (T::BigBinary | T::Binary, _) => Ok((Class::Bytes, sized("binary", column, 1))),
+        (T::BigVarBinary | T::VarBinary, _) => Ok((Class::Bytes, label("varbinary", column, 1))),
+        (T::BigBinary | T::Binary, _) => Ok((Class::Bytes, label("binary", column, 1))),
         (T::Image, _) => plain(Class::Bytes, "image"),
         (T::Udt, _) => plain(Class::Bytes, column.udt.as_deref().unwrap_or("udt")),
         (T::Guid, _) => plain(Class::Uuid, "uniqueidentifier"),
@@ -229,7 +229,7 @@ fn narrow(column: &Described) -> Result<Class> {
 }
 
 /// The label of a type with a length, in characters of `width` bytes.
-fn sized(name: &str, column: &Described, width: usize) -> String {
+fn label(name: &str, column: &Described, width: usize) -> String {
     match column.length {
         UNBOUNDED => format!("{name}(max)"),
         length => format!("{name}({})", length / width),
@@ -254,7 +254,7 @@ pub(crate) fn unreadable(native: &Type, wanted: &DataType) -> Error {
 mod tests {
     use super::*;
 
-    pub(crate) fn described(tds: TdsDataType, length: usize, precision: u8, scale: u8) -> Described {
+    pub(crate) fn column(tds: TdsDataType, length: usize, precision: u8, scale: u8) -> Described {
         Described {
             name: "c".into(),
             tds,
@@ -275,23 +275,23 @@ mod tests {
         use TdsDataType as T;
         let microseconds = DataType::Timestamp(TimeUnit::Microsecond, None);
         for (column, label, expected) in [
-            (described(T::IntN, 1, 0, 0), "tinyint", DataType::UInt8),
-            (described(T::IntN, 8, 0, 0), "bigint", DataType::Int64),
-            (described(T::MoneyN, 4, 10, 0), "smallmoney", DataType::Decimal128(10, 4)),
-            (described(T::NumericN, 17, 38, 38), "numeric(38,38)", DataType::Decimal128(38, 38)),
-            (described(T::TimeN, 0, 0, 7), "time(7)", DataType::Time64(TimeUnit::Nanosecond)),
-            (described(T::DateTimeN, 8, 0, 0), "datetime", microseconds.clone()),
-            (described(T::DateTime2N, 0, 0, 6), "datetime2(6)", microseconds),
-            (described(T::NVarChar, 100, 0, 0), "nvarchar(50)", DataType::Utf8),
-            (described(T::NVarChar, UNBOUNDED, 0, 0), "nvarchar(max)", DataType::Utf8),
-            (described(T::BigVarBinary, 8, 0, 0), "varbinary(8)", DataType::Binary),
+            (column(T::IntN, 1, 0, 0), "tinyint", DataType::UInt8),
+            (column(T::IntN, 8, 0, 0), "bigint", DataType::Int64),
+            (column(T::MoneyN, 4, 10, 0), "smallmoney", DataType::Decimal128(10, 4)),
+            (column(T::NumericN, 17, 38, 38), "numeric(38,38)", DataType::Decimal128(38, 38)),
+            (column(T::TimeN, 0, 0, 7), "time(7)", DataType::Time64(TimeUnit::Nanosecond)),
+            (column(T::DateTimeN, 8, 0, 0), "datetime", microseconds.clone()),
+            (column(T::DateTime2N, 0, 0, 6), "datetime2(6)", microseconds),
+            (column(T::NVarChar, 100, 0, 0), "nvarchar(50)", DataType::Utf8),
+            (column(T::NVarChar, UNBOUNDED, 0, 0), "nvarchar(max)", DataType::Utf8),
+            (column(T::BigVarBinary, 8, 0, 0), "varbinary(8)", DataType::Binary),
         ] {
             let native = Type::of(&column).unwrap();
             assert_eq!((native.label.as_str(), native.arrow(&ReadOptions::default())), (label, expected));
         }
-        assert!(Type::of(&described(T::DecimalN, 17, 39, 0)).is_err());
-        assert!(Type::of(&described(T::IntN, 3, 0, 0)).is_err());
+        assert!(Type::of(&column(T::DecimalN, 17, 39, 0)).is_err());
+        assert!(Type::of(&column(T::IntN, 3, 0, 0)).is_err());
         // Without a collation, its code page is unknown.
-        assert!(Type::of(&described(T::BigVarChar, 5, 0, 0)).is_err());
+        assert!(Type::of(&column(T::BigVarChar, 5, 0, 0)).is_err());
     }
 }

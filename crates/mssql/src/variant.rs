@@ -48,10 +48,12 @@ impl Head {
             Self::DateTime(scale) => [10, scale, 0, 0, 0, 0, 0, 0],
             Self::DateTimeOffset(scale) => [11, scale, 0, 0, 0, 0, 0, 0],
             Self::Text(EncodingType::Utf16) => [12, 0, 0, 0, 0, 0, 0, 0],
-            Self::Text(EncodingType::LcidBased(collation)) => collated(collation.info, collation.sort_id),
-            Self::Text(EncodingType::Utf8) => collated(UTF8, 0),
+            Self::Text(EncodingType::LcidBased(collation)) => {
+                collation_bytes(collation.info, collation.sort_id)
+            }
+            Self::Text(EncodingType::Utf8) => collation_bytes(UTF8, 0),
             // Never of a value that comes.
-            Self::Text(EncodingType::DelayedSet) => collated(0, 0),
+            Self::Text(EncodingType::DelayedSet) => collation_bytes(0, 0),
             Self::Uuid => [14, 0, 0, 0, 0, 0, 0, 0],
             Self::Bytes => [15, 0, 0, 0, 0, 0, 0, 0],
         };
@@ -63,7 +65,7 @@ impl Head {
 /// The flag of collations whose texts are UTF-8.
 const UTF8: u32 = 1 << 26;
 
-fn collated(info: u32, sort_id: u8) -> [u8; LENGTH] {
+fn collation_bytes(info: u32, sort_id: u8) -> [u8; LENGTH] {
     let [a, b, c, d] = info.to_le_bytes();
     [13, sort_id, 0, a, b, c, d, 0]
 }

@@ -10,7 +10,7 @@ use num_bigint::BigUint;
 use ring::digest::{Algorithm, Context, SHA1_FOR_LEGACY_USE_ONLY, SHA256, SHA512, digest};
 use ring::rand::{SecureRandom, SystemRandom};
 
-use crate::packet::{Reader, broken};
+use crate::packet::{Reader, protocol_error};
 use crate::settings::{self, Settings};
 
 /// A way to authenticate.
@@ -32,7 +32,7 @@ const PLUGINS: [(Plugin, &str); 5] = [
 ];
 
 impl Plugin {
-    fn named(name: &str) -> Option<Self> {
+    fn from_name(name: &str) -> Option<Self> {
         PLUGINS.into_iter().find(|(_, known)| *known == name).map(|(plugin, _)| plugin)
     }
 
@@ -84,7 +84,7 @@ impl<'a> Authentication<'a> {
     /// The plugin to begin with, and its proof. What is unknown the server will change.
     pub(crate) fn begin(&mut self, plugin: &str, nonce: &[u8]) -> Result<(&'static str, Vec<u8>)> {
         self.nonce = nonce.to_vec();
-        self.plugin = match Plugin::named(plugin) {
+        self.plugin = match Plugin::from_name(plugin) {
             // The password itself is sent only to whom asks for it.
             Some(Plugin::Clear) | None => Plugin::Native,
             Some(plugin) => plugin,
@@ -97,7 +97,7 @@ impl<'a> Authentication<'a> {
     }
 
     /// The password as some plugins want it, with a zero byte behind it.
-    fn terminated(&self) -> Vec<u8> {
+    fn with_zero_byte(&self) -> Vec<u8> {
         [self.password(), b"\0"].concat()
     }
 
@@ -109,7 +109,7 @@ impl<'a> Authentication<'a> {
             Plugin::Ed25519 => ed25519(self.password(), &self.nonce),
             Plugin::Sha256 if self.password().is_empty() => vec![0],
             Plugin::Sha256 => self.whole_password(1)?,
-            Plugin::Clear if self.encrypted && self.settings.clear_password => self.terminated(),
+            Plugin::Clear if self.encrypted && self.settings.clear_password => self.with_zero_byte(),
             Plugin::Clear => return Err(clear_refused(self.encrypted)),
         })
     }
@@ -118,10 +118,10 @@ impl<'a> Authentication<'a> {
     fn whole_password(&mut self, ask: u8) -> Result<Vec<u8>> {
         // sha256_password wants a key even over a Unix socket, where no one can pose as the server.
         if self.encrypted || (self.private && self.plugin == Plugin::CachingSha2) {
-            return Ok(self.terminated());
+            return Ok(self.with_zero_byte());
         }
         match &self.settings.public_key {
-            settings::PublicKey::None if !self.private => Err(unprotected(self.plugin.name())),
+            settings::PublicKey::None if !self.private => Err(no_encryption(self.plugin.name())),
             settings::PublicKey::None | settings::PublicKey::Asked => {
                 self.awaits_key = true;
                 Ok(vec![ask])
@@ -137,7 +137,7 @@ impl<'a> Authentication<'a> {
     }
 
     fn under_key(&self, pem: &[u8]) -> Result<Vec<u8>> {
-        PublicKey::from_pem(pem)?.encrypt(&xor(&self.terminated(), &self.nonce))
+        PublicKey::from_pem(pem)?.encrypt(&xor(&self.with_zero_byte(), &self.nonce))
     }
 
     /// Answers what the server says, unless that is an error.
@@ -145,9 +145,9 @@ impl<'a> Authentication<'a> {
         match payload.split_first() {
             Some((0x00, _)) => Ok(Step::Done),
             Some((0x01, data)) => self.go_on(data),
-            Some((0xfe, [])) => Err(refused("mysql_old_password")),
+            Some((0xfe, [])) => Err(refusal("mysql_old_password")),
             Some((0xfe, request)) => self.switch(request),
-            _ => Err(broken("an unknown message during the authentication")),
+            _ => Err(protocol_error("an unknown message during the authentication")),
         }
     }
 
@@ -155,7 +155,7 @@ impl<'a> Authentication<'a> {
         let mut reader = Reader::new(request);
         let name = String::from_utf8_lossy(reader.until_zero()).into_owned();
         let nonce = reader.rest();
-        self.plugin = Plugin::named(&name).ok_or_else(|| refused(&name))?;
+        self.plugin = Plugin::from_name(&name).ok_or_else(|| refusal(&name))?;
         // Some plugins' nonces end with a zero byte, which is none of theirs.
         self.nonce = match (self.plugin, nonce) {
             (plugin, [nonce @ .., 0]) if plugin != Plugin::Ed25519 => nonce.to_vec(),
@@ -175,12 +175,12 @@ impl<'a> Authentication<'a> {
             (Plugin::CachingSha2, [0x03]) => Ok(Step::Wait),
             // It does not, and wants the password.
             (Plugin::CachingSha2, [0x04]) => self.whole_password(0x02).map(Step::Send),
-            (plugin, _) => Err(broken(format!("an unknown message of {}", plugin.name()))),
+            (plugin, _) => Err(protocol_error(format!("an unknown message of {}", plugin.name()))),
         }
     }
 }
 
-fn unprotected(plugin: &str) -> Error {
+fn no_encryption(plugin: &str) -> Error {
     Error::operational(format!("{plugin} needs the password itself, and the connection is not encrypted"))
         .with_sqlstate("28000")
         .with_hint(
@@ -198,7 +198,7 @@ fn clear_refused(encrypted: bool) -> Error {
         )
 }
 
-fn refused(plugin: &str) -> Error {
+fn refusal(plugin: &str) -> Error {
     let name: String = plugin.chars().filter(|c| c.is_ascii_alphanumeric() || "_-.".contains(*c)).collect();
     Error::not_supported(format!("the account's authentication {name:?} is not supported"))
         .with_sqlstate("28000")

@@ -8,7 +8,7 @@ use longshore_wire::{Inbox, Incoming, Socket};
 use ruzstd::decoding::StreamingDecoder;
 
 use crate::client::ClientSocket;
-use crate::packet::{self, FULL, broken};
+use crate::packet::{self, FULL, protocol_error};
 
 /// How a server's packets are packed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,7 +126,9 @@ impl Compressed {
         let Some(frame) = bytes.get(HEADER..HEADER + length) else { return Ok(false) };
         if number != self.sequence {
             let expected = self.sequence;
-            return Err(broken(format!("compressed frame {number} where frame {expected} has to come")));
+            return Err(protocol_error(format!(
+                "compressed frame {number} where frame {expected} has to come"
+            )));
         }
         self.unpacked.clear();
         self.taken = 0;
@@ -153,19 +155,19 @@ pub(crate) fn decompress(
     let got = match compression {
         Compression::Zlib => ZlibDecoder::new(frame).take(most).read_to_end(into),
         Compression::Zstd => {
-            StreamingDecoder::new(frame).map_err(|error| damaged(&error))?.take(most).read_to_end(into)
+            StreamingDecoder::new(frame).map_err(|error| damage(&error))?.take(most).read_to_end(into)
         }
     };
     match got {
         Ok(got) if got == length => Ok(()),
-        Ok(_) => Err(broken("a compressed frame of another length than it claims")),
-        Err(error) => Err(damaged(&error)),
+        Ok(_) => Err(protocol_error("a compressed frame of another length than it claims")),
+        Err(error) => Err(damage(&error)),
     }
 }
 
 #[cold]
-fn damaged(error: &impl std::fmt::Display) -> Error {
-    broken(format!("a compressed frame that cannot be unpacked ({error})"))
+fn damage(error: &impl std::fmt::Display) -> Error {
+    protocol_error(format!("a compressed frame that cannot be unpacked ({error})"))
 }
 
 #[cfg(test)]
@@ -198,7 +200,7 @@ mod tests {
         digits.chunks(2).map(|pair| u8::try_from(pair[0] << 4 | pair[1]).unwrap()).collect()
     }
 
-    fn packed() -> Vec<(Compression, Vec<u8>)> {
+    fn packets() -> Vec<(Compression, Vec<u8>)> {
         let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
         encoder.write_all(&text()).unwrap();
         let zstd = ZSTD.iter().map(|digits| (Compression::Zstd, bytes(digits)));
@@ -208,7 +210,7 @@ mod tests {
     #[test]
     fn frames_hold_what_they_claim() {
         let text = text();
-        for (compression, frame) in packed() {
+        for (compression, frame) in packets() {
             assert_eq!(unpack(compression, &frame, text.len()).unwrap(), text);
             assert!(unpack(compression, &frame, text.len() - 1).is_err());
             assert!(unpack(compression, &frame, text.len() + 1).is_err());
@@ -218,7 +220,7 @@ mod tests {
     #[test]
     fn frames_that_are_cut_or_of_another_kind_are_errors() {
         let text = text();
-        for (compression, frame) in packed() {
+        for (compression, frame) in packets() {
             for cut in 0..frame.len() {
                 assert!(unpack(compression, &frame[..cut], text.len()).is_err(), "{compression:?} {cut}");
             }
@@ -230,7 +232,7 @@ mod tests {
     #[test]
     fn frames_with_a_wrong_bit_are_errors_or_have_the_length_that_they_claim() {
         let text = text();
-        for (compression, frame) in packed() {
+        for (compression, frame) in packets() {
             for bit in 0..frame.len() * 8 {
                 let mut wrong = frame.clone();
                 wrong[bit / 8] ^= 1 << (bit % 8);

@@ -51,7 +51,7 @@ fn plan_column(
     options: &ReadOptions,
 ) -> Result<ColumnPlan> {
     let name = &column.name;
-    let wanted = options.wanted(name);
+    let wanted = options.wanted_type(name);
     // A column that comes from a table unchanged: an expression's promise may be wrong.
     let is_promised = is_plain && native.not_null && !column.original.is_empty();
     let nullable = !is_promised || native.turns_null(options);

@@ -9,7 +9,7 @@ use crate::dialect::quoted_name;
 use crate::message::{
     Answer, Definition, Done, answer, capability, definition, end_of_rows, server_error, status,
 };
-use crate::packet::{self, FULL, HEADER, Reader, Sequence, broken};
+use crate::packet::{self, FULL, HEADER, Reader, Sequence, protocol_error};
 use crate::settings::Settings;
 use crate::startup::{self, Link};
 use crate::temporal::Zone;
@@ -381,7 +381,7 @@ impl Connection {
         if self.link.capabilities & capability::DEPRECATE_EOF == 0 && count > 0 {
             let length = self.receive()?;
             if self.payload(length).first() != Some(&0xfe) {
-                return Err(broken("definitions of columns without their end"));
+                return Err(protocol_error("definitions of columns without their end"));
             }
             self.consume(HEADER + length);
         }
@@ -413,14 +413,14 @@ impl Connection {
     /// Has the server parse `text`; nothing runs yet.
     pub(crate) fn prepare(&mut self, text: &str) -> Result<Prepared> {
         self.send(command::PREPARE, text.as_bytes(), Exchange::Parsing)?;
-        self.prepared()
+        self.read_prepared()
     }
 
-    fn prepared(&mut self) -> Result<Prepared> {
+    fn read_prepared(&mut self) -> Result<Prepared> {
         let length = self.receive()?;
         let mut reader = Reader::new(self.payload(length));
         if reader.u8()? != 0 {
-            return Err(broken("an unknown answer to a statement that was to be prepared"));
+            return Err(protocol_error("an unknown answer to a statement that was to be prepared"));
         }
         let (id, columns, parameters) = (reader.u32()?, reader.u16()?, reader.u16()?);
         self.consume(HEADER + length);
@@ -452,11 +452,11 @@ impl Connection {
                 self.consume(HEADER + length);
                 self.end_result(&ended)?;
                 if self.exchange == Exchange::Idle && !self.bytes().is_empty() {
-                    return Err(broken("more behind the end of the rows"));
+                    return Err(protocol_error("more behind the end of the rows"));
                 }
                 Ok(())
             }
-            _ => Err(broken("an unknown message between rows")),
+            _ => Err(protocol_error("an unknown message between rows")),
         }
     }
 
@@ -473,14 +473,14 @@ impl Connection {
     /// Runs a statement of ours that is too long to be copied into a text, and gives its end.
     pub(crate) fn insert(&mut self, statement: &[u8]) -> Result<Done> {
         self.send(command::QUERY, statement, Exchange::Answer)?;
-        self.done()
+        self.read_end()
     }
 
     /// The end of a statement that has no rows.
-    fn done(&mut self) -> Result<Done> {
+    fn read_end(&mut self) -> Result<Done> {
         match self.answer()? {
             Answer::Done(done) => Ok(done),
-            _ => Err(broken("an unknown answer to rows")),
+            _ => Err(protocol_error("an unknown answer to rows")),
         }
     }
 
@@ -498,11 +498,11 @@ impl Connection {
                 Exchange::File => self.end_of_file()?,
                 Exchange::Rows => count = count.max(self.each_row(|_| Ok(()))?),
                 Exchange::Parsing => {
-                    let prepared = self.prepared()?;
+                    let prepared = self.read_prepared()?;
                     self.close(prepared.id);
                 }
                 // How many there were to come is not known any more.
-                Exchange::Definitions => return Err(broken("definitions without their end")),
+                Exchange::Definitions => return Err(protocol_error("definitions without their end")),
             }
         }
     }

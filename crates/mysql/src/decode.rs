@@ -60,7 +60,7 @@ pub(crate) fn decoder(
     // Anything else is read from the text that the server would have sent.
     let found = found.or_else(|| {
         let inner = text::decoder(name, native, arrow, context)?;
-        Some(if format == Format::Binary { rendered(native, inner) } else { inner })
+        Some(if format == Format::Binary { render_with(native, inner) } else { inner })
     });
     found.ok_or_else(|| unreadable(native, arrow).at(native.place(name)))
 }
@@ -149,7 +149,7 @@ impl Decoder for ZeroDates {
 type Render = fn(&[u8], &mut Vec<u8>) -> Result<(), Misfit>;
 
 /// `inner`, which reads text, over the text that the server would have sent for cells of `native`'s binary form.
-fn rendered(native: &Type, inner: Box<dyn Decoder>) -> Box<dyn Decoder> {
+fn render_with(native: &Type, inner: Box<dyn Decoder>) -> Box<dyn Decoder> {
     let render: Render = match native.class {
         Class::Tiny1 | Class::Int8 => |cell, into| display(i8::from_le_bytes, cell, into),
         Class::Int16 => |cell, into| display(i16::from_le_bytes, cell, into),
@@ -205,7 +205,7 @@ mod tests {
 
     fn text(class: Class, cell: &[u8]) -> String {
         let native = Type { class, label: "made".into(), not_null: false };
-        let mut decoder = rendered(&native, longshore_values::text());
+        let mut decoder = render_with(&native, longshore_values::text());
         let span = Span::new(0, u32::try_from(cell.len()).unwrap());
         decoder.decode(Cells::new(cell, &[span], false)).unwrap();
         decoder.finish().as_string::<i32>().value(0).to_owned()

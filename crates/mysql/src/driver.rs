@@ -2,7 +2,7 @@
 
 use longshore_core::{Deadline, Driver, Result, Session, SourceOption, Target};
 
-use crate::options::declared;
+use crate::options::own_options;
 use crate::session::MySqlSession;
 
 /// MySQL, MariaDB, and the servers that speak their wire.
@@ -19,7 +19,7 @@ impl Driver for MySql {
     }
 
     fn options(&self) -> Vec<SourceOption> {
-        declared()
+        own_options()
     }
 
     fn connect(&self, target: &Target, deadline: &Deadline) -> Result<Box<dyn Session>> {

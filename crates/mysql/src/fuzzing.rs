@@ -8,7 +8,7 @@ use crate::authentication::PublicKey;
 use crate::channel::{Compression, decompress};
 use crate::connection::statements::text_row;
 use crate::decode::{Context, Format, decoder};
-use crate::message::{Definition, answer, definition, done, end_of_rows, server_error};
+use crate::message::{Definition, answer, definition, end_of_rows, parse_done, server_error};
 use crate::packet::Sequence;
 use crate::rows::Layout;
 use crate::startup::Greeting;
@@ -24,7 +24,7 @@ pub fn messages(bytes: &[u8]) {
     let _ = server_error(bytes);
     let _ = PublicKey::from_pem(bytes);
     for capabilities in [0, u64::MAX] {
-        let _ = (done(bytes, capabilities), end_of_rows(bytes, capabilities));
+        let _ = (parse_done(bytes, capabilities), end_of_rows(bytes, capabilities));
         let _ = (answer(bytes, capabilities), definition(bytes, capabilities));
     }
     for columns in 0..4 {

@@ -8,11 +8,11 @@ use longshore_values::text::hex;
 
 use crate::dialect::{literal, tokens};
 use crate::encode::{self, kind};
-use crate::packet::{Reader, broken};
+use crate::packet::{Reader, protocol_error};
 use crate::temporal::{Civil, Zone, binary_time, write_time};
 
 /// The statement with its parameters in their places, as literals of the types in which they would be bound.
-pub(crate) fn inlined(text: &str, values: &[&Value], zone: Zone, escapes: bool) -> Result<String> {
+pub(crate) fn inline(text: &str, values: &[&Value], zone: Zone, escapes: bool) -> Result<String> {
     let tokens = tokens(text, escapes);
     let places: Vec<_> = tokens.iter().filter(|token| token.kind == Kind::Parameter).collect();
     encode::check_count(places.len(), values.len())?;
@@ -49,7 +49,7 @@ fn of(value: &Value, zone: Zone) -> Result<String> {
                 temporal("TIME", &bound, |cell, into| binary_time(cell).map(|it| write_time(it, into)))?
             }
             kind::NULL => " NULL".to_owned(),
-            _ => return Err(broken("a parameter of its own")),
+            _ => return Err(protocol_error("a parameter of its own")),
         },
     })
 }
@@ -71,7 +71,8 @@ fn temporal(
     render: impl Fn(&[u8], &mut Vec<u8>) -> Result<(), Misfit>,
 ) -> Result<String> {
     let mut text = Vec::new();
-    render(Reader::new(bound).counted()?, &mut text).map_err(|_| broken("a parameter of its own"))?;
+    render(Reader::new(bound).counted_bytes()?, &mut text)
+        .map_err(|_| protocol_error("a parameter of its own"))?;
     Ok(format!(" {word}'{}'", String::from_utf8_lossy(&text)))
 }
 
@@ -94,10 +95,10 @@ mod tests {
         let values: Vec<&Value> = values.iter().collect();
         let text = "SELECT 1-?,'?',?,?,?,?,?,?,?";
         assert_eq!(
-            inlined(text, &values, Zone::UTC, true).unwrap(),
+            inline(text, &values, Zone::UTC, true).unwrap(),
             "SELECT 1-(-1),'?', _utf8mb4 x'69742773', NULL,(-0e0), CAST('1e-3' AS DECIMAL(3, 3)), _binary x'3f', \
              TIMESTAMP'1970-01-01 00:00:00.000001', TIME'-24:00:01'"
         );
-        assert!(inlined("SELECT ?", &values, Zone::UTC, true).is_err());
+        assert!(inline("SELECT ?", &values, Zone::UTC, true).is_err());
     }
 }

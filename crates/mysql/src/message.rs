@@ -3,7 +3,7 @@
 
 use longshore_core::{Error, Kind, Result};
 
-use crate::packet::{Reader, broken};
+use crate::packet::{Reader, protocol_error};
 
 /// The capabilities that client and server agree on (`CLIENT_...` and MariaDB's `MARIADB_CLIENT_...`).
 pub(crate) mod capability {
@@ -57,7 +57,7 @@ pub(crate) struct Done {
 }
 
 /// The end that an OK or EOF payload tells, whatever its first byte.
-pub(crate) fn done(payload: &[u8], capabilities: u64) -> Result<Done> {
+pub(crate) fn parse_done(payload: &[u8], capabilities: u64) -> Result<Done> {
     let mut reader = Reader::new(payload);
     let first = reader.u8()?;
     if first == 0xfe && capabilities & capability::DEPRECATE_EOF == 0 {
@@ -79,7 +79,7 @@ pub(crate) fn done(payload: &[u8], capabilities: u64) -> Result<Done> {
         done.info = reader.text()?;
     }
     if status & status::STATE_CHANGED != 0 {
-        note_changes(Reader::new(reader.counted()?), &mut done)?;
+        note_changes(Reader::new(reader.counted_bytes()?), &mut done)?;
     }
     Ok(done)
 }
@@ -88,28 +88,28 @@ pub(crate) fn done(payload: &[u8], capabilities: u64) -> Result<Done> {
 /// must not be taken for it.
 pub(crate) fn end_of_rows(payload: &[u8], capabilities: u64) -> Result<Done> {
     let deprecated = capabilities & capability::DEPRECATE_EOF != 0;
-    let ended = done(payload, capabilities)?;
+    let ended = parse_done(payload, capabilities)?;
     let is_one = if deprecated {
         let mut reader = Reader::new(payload);
         let counts = (reader.u8()?, reader.length()?, reader.length()?);
         let _status_and_warnings = reader.bytes(4)?;
         if !reader.is_empty() {
-            let _info = reader.counted()?;
+            let _info = reader.counted_bytes()?;
         }
         if capabilities & capability::SESSION_TRACK != 0 && ended.status & status::STATE_CHANGED != 0 {
-            let _changes = reader.counted()?;
+            let _changes = reader.counted_bytes()?;
         }
         counts == (0xfe, 0, 0) && reader.is_empty()
     } else {
         payload.len() == 5
     };
-    if is_one { Ok(ended) } else { Err(broken("an end of rows that is not one")) }
+    if is_one { Ok(ended) } else { Err(protocol_error("an end of rows that is not one")) }
 }
 
 /// Notes the tracked changes of a session's state.
 fn note_changes(mut changes: Reader<'_>, done: &mut Done) -> Result<()> {
     while !changes.is_empty() {
-        let (kind, mut data) = (changes.u8()?, Reader::new(changes.counted()?));
+        let (kind, mut data) = (changes.u8()?, Reader::new(changes.counted_bytes()?));
         match kind {
             0 => {
                 while !data.is_empty() {
@@ -144,21 +144,21 @@ pub(crate) fn definition(payload: &[u8], capabilities: u64) -> Result<Definition
     let mut reader = Reader::new(payload);
     // Catalogue, database, the table's alias, and its name.
     for _ in 0..4 {
-        reader.counted()?;
+        reader.counted_bytes()?;
     }
     let (name, original) = (reader.text()?, reader.text()?);
     let mut definition = Definition { name, original, ..Definition::default() };
     if capabilities & capability::EXTENDED_METADATA != 0 {
-        let mut extended = Reader::new(reader.counted()?);
+        let mut extended = Reader::new(reader.counted_bytes()?);
         while !extended.is_empty() {
             match extended.u8()? {
                 0 => definition.extended = extended.text()?,
                 1 => definition.format = extended.text()?,
-                _ => drop(extended.counted()?),
+                _ => drop(extended.counted_bytes()?),
             }
         }
     }
-    let mut fixed = Reader::new(reader.counted()?);
+    let mut fixed = Reader::new(reader.counted_bytes()?);
     definition.charset = fixed.u16()?;
     definition.length = fixed.u32()?;
     definition.code = fixed.u8()?;
@@ -180,13 +180,14 @@ pub(crate) enum Answer {
 /// The first packet that answers a statement.
 pub(crate) fn answer(payload: &[u8], capabilities: u64) -> Result<Answer> {
     match payload.first() {
-        Some(0x00) => done(payload, capabilities).map(Answer::Done),
+        Some(0x00) => parse_done(payload, capabilities).map(Answer::Done),
         Some(0xff) => Err(server_error(payload)),
         Some(0xfb) => Ok(Answer::File(String::from_utf8_lossy(&payload[1..]).into_owned())),
         _ => {
             let count = Reader::new(payload).length()?;
             // A table has 4,096 columns at most, and a result not many more.
-            let count = u16::try_from(count).map_err(|_| broken(format!("a result of {count} columns")))?;
+            let count =
+                u16::try_from(count).map_err(|_| protocol_error(format!("a result of {count} columns")))?;
             Ok(Answer::Columns(count.into()))
         }
     }
@@ -310,7 +311,7 @@ mod tests {
     #[test]
     fn counts_in_words_are_read_with_and_without_their_length() {
         for message in [b"\0\x03\0\x02\0\0\0\x0aRecords: 3".as_slice(), b"\0\x03\0\x02\0\0\0Records: 3"] {
-            let done = done(message, 0).unwrap();
+            let done = parse_done(message, 0).unwrap();
             assert_eq!((done.affected, done.info.as_str()), (3, "Records: 3"));
         }
     }
@@ -337,7 +338,7 @@ mod tests {
         put_counted(&variable, &mut state);
         let mut payload = vec![0, 5, 0, 0x02, 0x40, 0, 0, 0];
         put_counted(&state, &mut payload);
-        let done = done(&payload, capability::SESSION_TRACK).unwrap();
+        let done = parse_done(&payload, capability::SESSION_TRACK).unwrap();
         assert_eq!((done.affected, done.status), (5, 0x4002));
         assert_eq!(done.changed, [("time_zone".to_owned(), "+02:00".to_owned())]);
         assert_eq!(done.database.as_deref(), Some("db"));

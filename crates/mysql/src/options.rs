@@ -4,7 +4,7 @@ use longshore_core::{ReadOptions, SourceOption, Unrepresentable};
 use longshore_source::Nested;
 
 /// Each key, its words and what it does.
-pub(crate) fn declared() -> Vec<SourceOption> {
+pub(crate) fn own_options() -> Vec<SourceOption> {
     vec![
         SourceOption::new(
             "zero_date",

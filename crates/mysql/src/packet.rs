@@ -18,7 +18,7 @@ const LONGEST: usize = 0x7fff_ffff - (1 << 20);
 
 /// The peer does not keep to the protocol.
 #[cold]
-pub(crate) fn broken(what: impl std::fmt::Display) -> Error {
+pub(crate) fn protocol_error(what: impl std::fmt::Display) -> Error {
     Error::operational(format!("the server's answer breaks the MySQL protocol: {what}"))
         .with_sqlstate(VIOLATION)
         .with_hint(
@@ -41,7 +41,7 @@ impl Sequence {
             Self::Next(expected) if *expected == got => *expected = got.wrapping_add(1),
             Self::Next(expected) => {
                 let expected = *expected;
-                return Err(broken(format!("packet {got} where packet {expected} has to come")));
+                return Err(protocol_error(format!("packet {got} where packet {expected} has to come")));
             }
             Self::Unchecked => {}
         }
@@ -69,7 +69,7 @@ pub(crate) fn receive(inbox: &mut Inbox, at: usize, sequence: &mut Sequence) -> 
         counted.advance(number)?;
         place += HEADER + length;
         if place - at > LONGEST {
-            return Err(broken("a message of 2 GiB"));
+            return Err(protocol_error("a message of 2 GiB"));
         }
         if length < FULL {
             break;
@@ -114,14 +114,14 @@ impl<'a> Reader<'a> {
 
     pub(crate) fn bytes(&mut self, count: usize) -> Result<&'a [u8]> {
         let (taken, rest) =
-            self.0.split_at_checked(count).ok_or_else(|| broken("a message ends too early"))?;
+            self.0.split_at_checked(count).ok_or_else(|| protocol_error("a message ends too early"))?;
         self.0 = rest;
         Ok(taken)
     }
 
     fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
         let (taken, rest) =
-            self.0.split_first_chunk::<N>().ok_or_else(|| broken("a message ends too early"))?;
+            self.0.split_first_chunk::<N>().ok_or_else(|| protocol_error("a message ends too early"))?;
         self.0 = rest;
         Ok(*taken)
     }
@@ -148,13 +148,13 @@ impl<'a> Reader<'a> {
                 u64::from(u32::from_le_bytes([a, b, c, 0]))
             }
             0xfe => u64::from_le_bytes(self.array()?),
-            other => return Err(broken(format!("a length that starts with {other:#04x}"))),
+            other => return Err(protocol_error(format!("a length that starts with {other:#04x}"))),
         })
     }
 
     /// Bytes behind their length.
-    pub(crate) fn counted(&mut self) -> Result<&'a [u8]> {
-        let length = usize::try_from(self.length()?).map_err(|_| broken("a length beyond memory"))?;
+    pub(crate) fn counted_bytes(&mut self) -> Result<&'a [u8]> {
+        let length = usize::try_from(self.length()?).map_err(|_| protocol_error("a length beyond memory"))?;
         self.bytes(length)
     }
 
@@ -164,12 +164,12 @@ impl<'a> Reader<'a> {
             self.0 = &self.0[1..];
             return Ok(None);
         }
-        self.counted().map(Some)
+        self.counted_bytes().map(Some)
     }
 
     /// Text behind its length; what is not UTF-8 is replaced.
     pub(crate) fn text(&mut self) -> Result<String> {
-        self.counted().map(|bytes| String::from_utf8_lossy(bytes).into_owned())
+        self.counted_bytes().map(|bytes| String::from_utf8_lossy(bytes).into_owned())
     }
 
     /// Bytes that end at a zero byte, or with the payload.
@@ -273,7 +273,7 @@ mod tests {
             assert!(reader.is_empty());
         }
         assert!(Reader::new(&[0xfb]).length().is_err() && Reader::new(&[0xff]).length().is_err());
-        assert!(Reader::new(&[5, 1]).counted().is_err());
+        assert!(Reader::new(&[5, 1]).counted_bytes().is_err());
         assert_eq!(Reader::new(&[0xfb, 9]).cell().unwrap(), None);
     }
 }

@@ -9,7 +9,7 @@ use longshore_values::{Assembly, Span, Spans};
 
 use crate::connection::{Connection, is_row};
 use crate::decode::Format;
-use crate::packet::{FULL, HEADER, Sequence, broken, header};
+use crate::packet::{FULL, HEADER, Sequence, header, protocol_error};
 use crate::session::MySqlSession;
 use crate::types::Width;
 
@@ -157,7 +157,7 @@ impl Layout {
     fn binary(&self, bytes: &[u8], start: usize, spans: &mut Spans) -> Result<()> {
         let mask_length = (self.widths.len() + 7 + 2) / 8;
         let cells = start + 1 + mask_length;
-        let Some([0, mask @ ..]) = bytes.get(start..cells) else { return Err(damaged()) };
+        let Some([0, mask @ ..]) = bytes.get(start..cells) else { return Err(damage()) };
         let mut at = cells;
         for (column, width) in self.widths.iter().enumerate() {
             let bit = column + 2;
@@ -168,11 +168,11 @@ impl Layout {
             let length = match width {
                 Width::Fixed(length) => usize::from(*length),
                 Width::Byte => {
-                    let length = bytes.get(at).copied().ok_or_else(damaged)?;
+                    let length = bytes.get(at).copied().ok_or_else(damage)?;
                     at += 1;
                     usize::from(length)
                 }
-                Width::Counted => counted(bytes, &mut at)?.ok_or_else(damaged)?,
+                Width::Counted => read_length(bytes, &mut at)?.ok_or_else(damage)?,
             };
             at = set(spans, column, bytes, at, length)?;
         }
@@ -183,7 +183,7 @@ impl Layout {
     fn text(&self, bytes: &[u8], start: usize, spans: &mut Spans) -> Result<()> {
         let mut at = start;
         for column in 0..self.widths.len() {
-            match counted(bytes, &mut at)? {
+            match read_length(bytes, &mut at)? {
                 None => spans.set(column, Span::NULL),
                 Some(length) => at = set(spans, column, bytes, at, length)?,
             }
@@ -194,9 +194,10 @@ impl Layout {
 
 #[inline]
 fn set(spans: &mut Spans, column: usize, bytes: &[u8], at: usize, length: usize) -> Result<usize> {
-    let end = at.checked_add(length).filter(|end| *end <= bytes.len()).ok_or_else(damaged)?;
+    let end = at.checked_add(length).filter(|end| *end <= bytes.len()).ok_or_else(damage)?;
     // A message is shorter than 2 GiB, and so is what of the inbox is indexed before it.
-    let place = |place: usize| u32::try_from(place).map_err(|_| broken("rows of more than 4 GiB at once"));
+    let place =
+        |place: usize| u32::try_from(place).map_err(|_| protocol_error("rows of more than 4 GiB at once"));
     spans.set(column, Span::new(place(at)?, place(length)?));
     Ok(end)
 }
@@ -204,7 +205,7 @@ fn set(spans: &mut Spans, column: usize, bytes: &[u8], at: usize, length: usize)
 #[inline]
 fn end_row(spans: &mut Spans, is_whole: bool) -> Result<()> {
     if !is_whole {
-        return Err(damaged());
+        return Err(damage());
     }
     spans.end_row();
     Ok(())
@@ -212,8 +213,8 @@ fn end_row(spans: &mut Spans, is_whole: bool) -> Result<()> {
 
 /// A length at `at`, which then is behind it; `None` for NULL.
 #[inline]
-fn counted(bytes: &[u8], at: &mut usize) -> Result<Option<usize>> {
-    let first = bytes.get(*at).copied().ok_or_else(damaged)?;
+fn read_length(bytes: &[u8], at: &mut usize) -> Result<Option<usize>> {
+    let first = bytes.get(*at).copied().ok_or_else(damage)?;
     *at += 1;
     if first < 0xfb {
         return Ok(Some(first.into()));
@@ -223,17 +224,17 @@ fn counted(bytes: &[u8], at: &mut usize) -> Result<Option<usize>> {
         0xfc => 2,
         0xfd => 3,
         0xfe => 8,
-        _ => return Err(damaged()),
+        _ => return Err(damage()),
     };
-    let digits = bytes.get(*at..*at + wide).ok_or_else(damaged)?;
+    let digits = bytes.get(*at..*at + wide).ok_or_else(damage)?;
     *at += wide;
     let length = digits.iter().rev().fold(0_u64, |length, byte| length << 8 | u64::from(*byte));
-    usize::try_from(length).map(Some).map_err(|_| damaged())
+    usize::try_from(length).map(Some).map_err(|_| damage())
 }
 
 #[cold]
-fn damaged() -> Error {
-    broken("a row whose cells do not fill its packet")
+fn damage() -> Error {
+    protocol_error("a row whose cells do not fill its packet")
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use crate::columns::{self, ColumnPlan};
 use crate::connection::{Connection, Prepared};
 use crate::decode::{Context, Format};
 use crate::dialect::{binds_table_of_values, dialect, is_setting, tokens};
-use crate::literals::inlined;
+use crate::literals::inline;
 use crate::message::{self, Definition, capability};
 use crate::metadata::CATALOGUE;
 use crate::rows::{Layout, ResultWire};
@@ -73,7 +73,7 @@ impl MySqlSession {
         self.check_parameters(&statement.text)?;
         if self.connection.has_texts_alone() {
             let (zone, escapes) = (self.connection.zone(), self.connection.escapes());
-            statement.text = inlined(&statement.text, &statement.values, zone, escapes)?;
+            statement.text = inline(&statement.text, &statement.values, zone, escapes)?;
             statement.values.clear();
         }
         Ok(statement)
@@ -221,7 +221,7 @@ impl MySqlSession {
     fn result_head(&mut self, text: &str, format: Format, options: &ReadOptions) -> Result<Started> {
         let columns = match self.connection.columns_or_end()? {
             Ok(columns) => columns,
-            Err(end) if options.any_statement => return Ok(Started::Done(done(&end))),
+            Err(end) if options.any_statement => return Ok(Started::Done(effect(&end))),
             Err(_) => return Err(no_result("was run")),
         };
         let plans = columns::plan(&columns, text, self.connection.zone(), format, options)?;
@@ -338,7 +338,7 @@ enum Started {
     Done(Done),
 }
 
-fn done(end: &message::Done) -> Done {
+fn effect(end: &message::Done) -> Done {
     let last_row = (end.inserted > 0).then_some(end.inserted.into());
     Done { rows: Some(end.affected), last_row }
 }

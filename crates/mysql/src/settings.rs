@@ -220,7 +220,7 @@ fn compression(values: &Values) -> Result<Option<Compression>> {
 
 fn zone(values: &Values) -> Result<Zone> {
     let Some(text) = values.text("time-zone") else { return Ok(Zone::UTC) };
-    Zone::fixed(text).ok_or_else(|| {
+    Zone::from_offset(text).ok_or_else(|| {
         Error::interface("the connection setting time-zone is not a fixed offset from UTC").with_hint(
             "write it as +02:00; a zone with summer time has hours that come twice, whose TIMESTAMPs could not be \
              told apart",
@@ -266,7 +266,7 @@ static KEYS: Keys = Keys {
         Key::new("ssl-crl")
             .or("ssl-crlpath ssl-capath ssl-cipher ssl-fips-mode tls-ciphersuites default-auth plugin-dir protocol \
                  local-infile multi-statements login-path")
-            .refused(),
+            .refuse(),
     ],
     hint: "the settings are those of the mysql client: host, port, user, password, ssl-mode, ...",
 };

@@ -4,7 +4,7 @@
 
 use longshore_core::{Params, Parts, Query, ReadOptions, Result, Split, SplitPlan, Transaction};
 use longshore_source::NotSplit;
-use longshore_source::split::{most_sessions, planned, sessions_for};
+use longshore_source::split::{most_sessions, plan, sessions_for};
 
 use crate::options::may_lock;
 use crate::session::MySqlSession;
@@ -30,7 +30,7 @@ pub(crate) fn split(
         return Ok(SplitPlan::Serial("an open transaction".into()));
     }
     // What the server has refused leaves the session as it was.
-    planned(divide(session, queries, split, options), || session.connection.stop())
+    plan(divide(session, queries, split, options), || session.connection.stop())
 }
 
 fn divide(

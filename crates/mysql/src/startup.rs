@@ -6,8 +6,8 @@ use longshore_wire::{Inbox, Socket};
 
 use crate::authentication::{Authentication, Step};
 use crate::channel::{Channel, Compressed, Compression};
-use crate::message::{Done, capability, done, server_error};
-use crate::packet::{self, HEADER, Reader, Sequence, broken, header, put_counted};
+use crate::message::{Done, capability, parse_done, server_error};
+use crate::packet::{self, HEADER, Reader, Sequence, header, protocol_error, put_counted};
 use crate::settings::{Address, Mode, Settings};
 
 /// No message of a start-up is longer.
@@ -70,7 +70,8 @@ fn start(settings: &Settings, mode: Mode, deadline: &Deadline) -> Result<Link, F
     let mut opening =
         Opening { socket, inbox: Inbox::new(), sequence: Sequence::Next(0), settings, deadline };
     let length = opening.receive()?;
-    let greeting = Greeting::parse(opening.payload(length)).map_err(|error| opening.named(error))?;
+    let greeting =
+        Greeting::parse(opening.payload(length)).map_err(|error| opening.with_server_name(error))?;
     opening.inbox.consume(HEADER + length);
     let encrypted = match mode {
         Mode::Disabled => false,
@@ -78,7 +79,7 @@ fn start(settings: &Settings, mode: Mode, deadline: &Deadline) -> Result<Link, F
         Mode::Required if greeting.has(capability::SSL) => true,
         Mode::Required => return Err(no_tls(opening.socket.peer()).into()),
     };
-    let capabilities = agreed(&greeting, settings, encrypted)?;
+    let capabilities = agree(&greeting, settings, encrypted)?;
     if encrypted {
         opening = opening.encrypt(capabilities, greeting.collation)?;
     }
@@ -126,7 +127,7 @@ impl Opening<'_> {
             if let Some((length, number)) = header(self.inbox.bytes()) {
                 // What else answers need not be a MySQL server at all.
                 if length > MAX_STARTUP_MESSAGE || self.sequence != Sequence::Next(number) {
-                    return Err(broken("a first message that is not a MySQL packet"));
+                    return Err(protocol_error("a first message that is not a MySQL packet"));
                 }
             }
             if let Some(length) = packet::receive(&mut self.inbox, 0, &mut self.sequence)? {
@@ -151,7 +152,7 @@ impl Opening<'_> {
     fn encrypt(mut self, capabilities: u64, collation: u8) -> Result<Self, Failure> {
         // What came before the encryption must not be taken for a part of what is encrypted.
         if !self.inbox.bytes().is_empty() {
-            return Err(broken("bytes behind the greeting").into());
+            return Err(protocol_error("bytes behind the greeting").into());
         }
         self.send(&tls_request(capabilities, collation))?;
         let socket = self.socket.start_tls(&self.settings.tls, self.settings.host(), self.deadline);
@@ -174,10 +175,10 @@ impl Opening<'_> {
             let length = self.receive()?;
             let payload = self.payload(length);
             if payload.first() == Some(&0xff) {
-                return Err(self.named(server_error(payload)));
+                return Err(self.with_server_name(server_error(payload)));
             }
             let step = authentication.answer(payload)?;
-            let ended = matches!(step, Step::Done).then(|| done(payload, capabilities)).transpose()?;
+            let ended = matches!(step, Step::Done).then(|| parse_done(payload, capabilities)).transpose()?;
             self.inbox.consume(HEADER + length);
             match (step, ended) {
                 (Step::Send(answer), _) => self.send(&answer)?,
@@ -188,7 +189,7 @@ impl Opening<'_> {
     }
 
     /// The server's refusal, with the server's name.
-    fn named(&self, error: Error) -> Error {
+    fn with_server_name(&self, error: Error) -> Error {
         error.within(format!("{} refuses the connection", self.socket.peer()))
     }
 }
@@ -222,7 +223,7 @@ impl Greeting {
             10 => {}
             0xff => return Err(server_error(payload)),
             version => {
-                return Err(broken(format!("a greeting of protocol version {version}")));
+                return Err(protocol_error(format!("a greeting of protocol version {version}")));
             }
         }
         let version = String::from_utf8_lossy(reader.until_zero()).into_owned();
@@ -268,7 +269,7 @@ impl Greeting {
 }
 
 /// The capabilities that client and server will both use.
-fn agreed(greeting: &Greeting, settings: &Settings, encrypted: bool) -> Result<u64> {
+fn agree(greeting: &Greeting, settings: &Settings, encrypted: bool) -> Result<u64> {
     use capability as can;
     let mut wanted = can::LONG_FLAG
         | can::FOUND_ROWS

@@ -32,7 +32,7 @@ impl Zone {
     pub(crate) const UTC: Self = Self::Fixed(0);
 
     /// The zone of a fixed offset, `+HH:MM` or `UTC`; `None` for any other.
-    pub(crate) fn fixed(text: &str) -> Option<Self> {
+    pub(crate) fn from_offset(text: &str) -> Option<Self> {
         if text.eq_ignore_ascii_case("utc") {
             return Some(Self::UTC);
         }
@@ -51,7 +51,7 @@ impl Zone {
 
     /// The zone that the server has now.
     pub(crate) fn of_server(text: &str) -> Self {
-        Self::fixed(text).unwrap_or(Self::Other)
+        Self::from_offset(text).unwrap_or(Self::Other)
     }
 
     /// The statement's text that sets it.
@@ -89,13 +89,13 @@ impl Civil {
         let mut bytes = [0; 11];
         match cell.len() {
             0 | 4 | 7 | 11 => bytes[..cell.len()].copy_from_slice(cell),
-            _ => return Err(damaged()),
+            _ => return Err(damage()),
         }
         let [low, high, month, day, hour, minute, second, fraction @ ..] = bytes;
         let micros = u32::from_le_bytes(fraction);
         let time = time_of(hour.into(), minute.into(), second.into(), micros.into())?;
         if hour > 23 {
-            return Err(damaged());
+            return Err(damage());
         }
         Ok(Self { year: u16::from_le_bytes([low, high]), month, day, time })
     }
@@ -170,7 +170,7 @@ impl Civil {
         if self.time != 0 {
             return Err(Misfit::with_hint("a time of day would be lost", REMEDY));
         }
-        i32::try_from(days).map_err(|_| damaged())
+        i32::try_from(days).map_err(|_| damage())
     }
 
     /// Microseconds since 1970-01-01 00:00, `offset` microseconds less.
@@ -186,7 +186,7 @@ const MAX_HOURS: i64 = 9_999_999;
 #[inline]
 fn time_of(hours: i64, minutes: i64, seconds: i64, micros: i64) -> Result<i64, Misfit> {
     if hours > MAX_HOURS || minutes > 59 || seconds > 59 || micros > 999_999 {
-        return Err(damaged());
+        return Err(damage());
     }
     Ok(((hours * 60 + minutes) * 60 + seconds) * SECOND + micros)
 }
@@ -196,12 +196,12 @@ pub(crate) fn binary_time(cell: &[u8]) -> Result<i64, Misfit> {
     let mut bytes = [0; 12];
     match cell.len() {
         0 | 8 | 12 => bytes[..cell.len()].copy_from_slice(cell),
-        _ => return Err(damaged()),
+        _ => return Err(damage()),
     }
     let [is_negative, a, b, c, d, hours, minutes, seconds, fraction @ ..] = bytes;
     let (days, micros) = (u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes(fraction));
     if hours > 23 {
-        return Err(damaged());
+        return Err(damage());
     }
     let hours = i64::from(days) * 24 + i64::from(hours);
     let time = time_of(hours, minutes.into(), seconds.into(), micros.into())?;
@@ -229,7 +229,7 @@ fn number(digits: &[u8]) -> Option<i64> {
 }
 
 #[cold]
-fn damaged() -> Misfit {
+fn damage() -> Misfit {
     Misfit::fault("the server sent a damaged date or time")
 }
 
@@ -247,10 +247,10 @@ mod tests {
     #[test]
     fn fixed_offsets_are_known_and_nothing_else() {
         for (text, minutes) in [("+00:00", 0), ("-00:00", 0), ("UTC", 0), ("+05:30", 330), ("-13:59", -839)] {
-            assert_eq!(Zone::fixed(text), Some(Zone::Fixed(minutes)), "{text}");
+            assert_eq!(Zone::from_offset(text), Some(Zone::Fixed(minutes)), "{text}");
         }
         for other in ["SYSTEM", "Europe/Berlin", "", "+", "05:30", "+5", "+99:00", "+01:60", "+0x:00", "é"] {
-            assert_eq!(Zone::fixed(other), None, "{other}");
+            assert_eq!(Zone::from_offset(other), None, "{other}");
         }
         assert_eq!(Zone::Fixed(-90).text(), "-01:30");
     }

@@ -54,7 +54,7 @@ impl Scale {
             }
         }
         let unit = attoseconds(unit)?;
-        reduced(MICROSECOND, unit)
+        reduce(MICROSECOND, unit)
     }
 
     /// `microseconds` in the unit; `None` beyond 64 bits, of which the least is NumPy's NaT.
@@ -62,11 +62,11 @@ impl Scale {
     pub(crate) fn apply(self, microseconds: i64, rest: Rest) -> Option<i64> {
         match self {
             Self::Ratio(1, 1) => (microseconds != i64::MIN).then_some(microseconds),
-            _ => self.scaled(microseconds, rest),
+            _ => self.scale(microseconds, rest),
         }
     }
 
-    fn scaled(self, microseconds: i64, rest: Rest) -> Option<i64> {
+    fn scale(self, microseconds: i64, rest: Rest) -> Option<i64> {
         let scaled = match self {
             Self::Ratio(factor, 1) => microseconds.checked_mul(factor)?,
             Self::Ratio(1, divisor) if rest == Rest::Floor => microseconds.div_euclid(divisor),
@@ -101,7 +101,7 @@ impl Scale {
 }
 
 /// The two numbers without their common divisors.
-fn reduced(factor: i128, divisor: i128) -> Option<Scale> {
+fn reduce(factor: i128, divisor: i128) -> Option<Scale> {
     let (mut common, mut rest) = (factor, divisor);
     while rest != 0 {
         (common, rest) = (rest, common % rest);
@@ -123,7 +123,7 @@ mod tests {
     }
 
     /// The count of NumPy's own units, by attoseconds.
-    fn expected(microseconds: i64, name: &str, multiple: i64, rest: Rest) -> Option<i64> {
+    fn expected_count(microseconds: i64, name: &str, multiple: i64, rest: Rest) -> Option<i64> {
         let unit = attoseconds(&Unit { name: name.to_owned(), multiple }).unwrap();
         let product = i128::from(microseconds) * MICROSECOND;
         let quotient = if rest == Rest::Floor { product.div_euclid(unit) } else { product / unit };
@@ -139,7 +139,7 @@ mod tests {
                     let scale = scale(name, multiple, rest);
                     for edge in edges {
                         for count in [edge, -edge, edge.saturating_add(1), (-edge).saturating_sub(1)] {
-                            let want = expected(count, name, multiple, rest);
+                            let want = expected_count(count, name, multiple, rest);
                             assert_eq!(scale.apply(count, rest), want, "{count} us in [{multiple}{name}]");
                             assert_eq!(scale.apply_wide(i128::from(count), rest), want);
                         }

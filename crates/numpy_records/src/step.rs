@@ -86,19 +86,19 @@ impl Step {
     #[inline(always)]
     pub(crate) fn write(&mut self, cell: &[u8], into: &mut [u8]) -> Result<(), Fault> {
         match self.action {
-            Action::Bool => into[0] = u8::from(fixed::<1>(cell)? != [0]),
-            Action::Number2 => put(into, u16::from_be_bytes(fixed(cell)?).to_ne_bytes()),
-            Action::Number4 => put(into, u32::from_be_bytes(fixed(cell)?).to_ne_bytes()),
-            Action::Number8 => put(into, u64::from_be_bytes(fixed(cell)?).to_ne_bytes()),
-            Action::Half2 => put(into, half(i16::from_be_bytes(fixed(cell)?))?.to_ne_bytes()),
-            Action::Half4 => put(into, half(i32::from_be_bytes(fixed(cell)?))?.to_ne_bytes()),
-            Action::Half8 => put(into, half(i64::from_be_bytes(fixed(cell)?))?.to_ne_bytes()),
-            Action::Timestamp(scale) => put(into, timestamp(fixed(cell)?, scale)?.to_ne_bytes()),
-            Action::Date(scale) => put(into, date(fixed(cell)?, scale)?.to_ne_bytes()),
-            Action::Time(scale) => put(into, time(fixed(cell)?, scale)?.to_ne_bytes()),
+            Action::Bool => into[0] = u8::from(fixed_bytes::<1>(cell)? != [0]),
+            Action::Number2 => put(into, u16::from_be_bytes(fixed_bytes(cell)?).to_ne_bytes()),
+            Action::Number4 => put(into, u32::from_be_bytes(fixed_bytes(cell)?).to_ne_bytes()),
+            Action::Number8 => put(into, u64::from_be_bytes(fixed_bytes(cell)?).to_ne_bytes()),
+            Action::Half2 => put(into, half(i16::from_be_bytes(fixed_bytes(cell)?))?.to_ne_bytes()),
+            Action::Half4 => put(into, half(i32::from_be_bytes(fixed_bytes(cell)?))?.to_ne_bytes()),
+            Action::Half8 => put(into, half(i64::from_be_bytes(fixed_bytes(cell)?))?.to_ne_bytes()),
+            Action::Timestamp(scale) => put(into, timestamp(fixed_bytes(cell)?, scale)?.to_ne_bytes()),
+            Action::Date(scale) => put(into, date(fixed_bytes(cell)?, scale)?.to_ne_bytes()),
+            Action::Time(scale) => put(into, time(fixed_bytes(cell)?, scale)?.to_ne_bytes()),
             Action::Text => prefix(cell, into)?,
             Action::Characters => characters(cell, into)?,
-            Action::Stripped => self.stripped(cell, into)?,
+            Action::Stripped => self.strip(cell, into)?,
             _ => self.write_rare(cell, into)?,
         }
         Ok(())
@@ -106,15 +106,15 @@ impl Step {
 
     fn write_rare(&mut self, cell: &[u8], into: &mut [u8]) -> Result<(), Fault> {
         match self.action {
-            Action::TimeTz(scale) => put(into, time_tz(fixed(cell)?, scale)?.to_ne_bytes()),
-            Action::Interval(scale) => put(into, interval(fixed(cell)?, scale)?.to_ne_bytes()),
+            Action::TimeTz(scale) => put(into, time_tz(fixed_bytes(cell)?, scale)?.to_ne_bytes()),
+            Action::Interval(scale) => put(into, interval(fixed_bytes(cell)?, scale)?.to_ne_bytes()),
             Action::Exact if cell.len() == into.len() => into.copy_from_slice(cell),
             Action::Exact => return Err(Fault::Inexact(cell.len())),
             Action::JsonText => prefix(json(cell)?, into)?,
             Action::JsonCharacters => characters(json(cell)?, into)?,
             Action::Bits => self.bits(cell, into)?,
             Action::Doubles(count) => doubles(cell, count, into)?,
-            Action::Tid(second, signed) => tid(fixed(cell)?, second, signed, into)?,
+            Action::Tid(second, signed) => tid(fixed_bytes(cell)?, second, signed, into)?,
             Action::Untyped => return Err(Fault::Kind),
             // The caller has left objects out, and `write` has the rest.
             _ => {}
@@ -124,7 +124,7 @@ impl Step {
 
     /// Bytes in a field whose zeros at the end NumPy does not show: exact where all values have the field's length, or none
     /// of them ends in zero.
-    fn stripped(&mut self, cell: &[u8], into: &mut [u8]) -> Result<(), Fault> {
+    fn strip(&mut self, cell: &[u8], into: &mut [u8]) -> Result<(), Fault> {
         prefix(cell, into)?;
         let ends_in_zero = cell.last() == Some(&0);
         if cell.len() < into.len() {
@@ -155,7 +155,7 @@ impl Step {
 }
 
 #[inline]
-fn fixed<const N: usize>(cell: &[u8]) -> Result<[u8; N], Fault> {
+fn fixed_bytes<const N: usize>(cell: &[u8]) -> Result<[u8; N], Fault> {
     cell.try_into().map_err(|_| Fault::Length(cell.len()))
 }
 
@@ -210,8 +210,8 @@ fn time(cell: [u8; 8], scale: Scale) -> Result<i64, Fault> {
 /// The time of day in UTC: the zone counts in seconds to the west.
 fn time_tz(cell: [u8; 12], scale: Scale) -> Result<i64, Fault> {
     let (time, zone) = cell.split_at(8);
-    let west = i64::from(i32::from_be_bytes(fixed(zone)?)) * 1_000_000;
-    let microseconds = i64::from_be_bytes(fixed(time)?);
+    let west = i64::from(i32::from_be_bytes(fixed_bytes(zone)?)) * 1_000_000;
+    let microseconds = i64::from_be_bytes(fixed_bytes(time)?);
     let utc = microseconds.checked_add(west).ok_or(Fault::OutOfRange)?;
     scale.apply(utc, Rest::Truncate).ok_or(Fault::OutOfRange)
 }
@@ -245,7 +245,7 @@ fn doubles(cell: &[u8], count: usize, into: &mut [u8]) -> Result<(), Fault> {
         return Err(Fault::Length(cell.len()));
     }
     for (slot, double) in into.chunks_exact_mut(8).zip(cell.chunks_exact(8)) {
-        put(slot, u64::from_be_bytes(fixed(double)?).to_ne_bytes());
+        put(slot, u64::from_be_bytes(fixed_bytes(double)?).to_ne_bytes());
     }
     Ok(())
 }

@@ -21,7 +21,11 @@ pub fn write<W: Write>(rows: &Parts, output: W) -> Result<W, ArrowError> {
     writer.write(&shape)?;
     writer.finish()?;
     let joining = writer.into_inner()?;
-    if joining.joints.is_empty() { Ok(joining.output) } else { Err(broken("parts that are not written")) }
+    if joining.joints.is_empty() {
+        Ok(joining.output)
+    } else {
+        Err(invalid_argument("parts that are not written"))
+    }
 }
 
 /// A place in a file, and the parts that it has instead.
@@ -42,7 +46,8 @@ fn shape(rows: &Parts) -> Result<(RecordBatch, VecDeque<Joint>), ArrowError> {
             continue;
         }
         // A type that lies as the column's: of types, a file has its schema alone.
-        let layout = layout(parts[0].data_type()).ok_or_else(|| broken("no type that stays in parts"))?;
+        let layout =
+            layout(parts[0].data_type()).ok_or_else(|| invalid_argument("no type that stays in parts"))?;
         let (offsets, values) = match layout {
             DataType::FixedSizeBinary(width) => (None, numbers(parts, usize::try_from(width).unwrap_or(0))),
             DataType::Binary => texts::<i32>(parts)?,
@@ -111,11 +116,12 @@ fn texts<O: OffsetSizeTrait>(parts: &[ArrayRef]) -> Result<(Option<Buffer>, Vec<
 fn offsets_and_bytes<O: OffsetSizeTrait>(texts: &ArrayData) -> Result<(&[O], Buffer), ArrowError> {
     let offsets = &texts.buffers()[0].typed_data::<O>()[texts.offset()..=texts.offset() + texts.len()];
     let (first, last) = (offsets[0].as_usize(), offsets[texts.len()].as_usize());
-    let bytes = last.checked_sub(first).ok_or_else(|| broken("a text that ends before it begins"))?;
+    let bytes =
+        last.checked_sub(first).ok_or_else(|| invalid_argument("a text that ends before it begins"))?;
     Ok((offsets, texts.buffers()[1].slice_with_length(first, bytes)))
 }
 
-fn broken(message: &str) -> ArrowError {
+fn invalid_argument(message: &str) -> ArrowError {
     ArrowError::InvalidArgumentError(message.to_owned())
 }
 

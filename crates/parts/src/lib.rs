@@ -42,9 +42,9 @@ impl Parts {
 
 fn column(parts: Vec<ArrayRef>) -> Result<Vec<ArrayRef>, ArrowError> {
     match parts.as_slice() {
-        [whole] => Ok(vec![gathered(whole)]),
+        [whole] => Ok(vec![gather(whole)]),
         parts_of if file::may_lie_in_parts(parts_of)? => Ok(parts),
-        parts => Ok(vec![gathered(&concat(&parts.iter().map(AsRef::as_ref).collect::<Vec<&dyn Array>>())?)]),
+        parts => Ok(vec![gather(&concat(&parts.iter().map(AsRef::as_ref).collect::<Vec<&dyn Array>>())?)]),
     }
 }
 
@@ -54,7 +54,7 @@ fn length(parts: &[ArrayRef]) -> usize {
 }
 
 /// A column of views with the texts that it shows, and no others of its batch.
-fn gathered(column: &ArrayRef) -> ArrayRef {
+fn gather(column: &ArrayRef) -> ArrayRef {
     if let Some(views) = column.as_string_view_opt() {
         return Arc::new(views.gc());
     }

@@ -56,7 +56,7 @@ fn result_column(
 ) -> Result<ResultColumn> {
     let facts = catalogue.facts(column);
     let native = catalogue.type_of(column.oid, column.modifier).with_dimensions(facts.dimensions);
-    let requested = options.wanted(&column.name);
+    let requested = options.wanted_type(&column.name);
     let requested = requested.map(|data_type| requested_type(&column.name, &native, data_type, options));
     let requested = requested.transpose()?;
     let nullable = !(is_plain && facts.not_null) || native.turns_null(requested.as_ref(), options);
@@ -201,7 +201,7 @@ mod tests {
         ]
     }
 
-    fn refused(native: &Type, wanted: &DataType, options: &ReadOptions) {
+    fn refuse(native: &Type, wanted: &DataType, options: &ReadOptions) {
         for (native, wanted) in nestings(native, wanted) {
             let error = requested_type("c", &native, &wanted, options).expect_err("it is refused");
             assert_eq!(error.kind(), longshore_core::Kind::NotSupported, "{wanted}");
@@ -235,9 +235,9 @@ mod tests {
             assert!(read(&native, &wanted).is_ok(), "{wanted}");
         }
         let options = ReadOptions::default();
-        refused(&plain(Class::Text), &right, &options);
-        refused(&labels(), &dictionary(DataType::Int8, DataType::Utf8), &options);
-        refused(&labels(), &dictionary(DataType::Int32, DataType::LargeUtf8), &options);
+        refuse(&plain(Class::Text), &right, &options);
+        refuse(&labels(), &dictionary(DataType::Int8, DataType::Utf8), &options);
+        refuse(&labels(), &dictionary(DataType::Int32, DataType::LargeUtf8), &options);
     }
 
     #[test]
@@ -247,7 +247,7 @@ mod tests {
                 assert!(read(&native, &wanted).is_ok(), "{wanted}");
             }
             for class in [Class::Numeric, Class::Text, Class::Uuid, Class::Int4] {
-                refused(&plain(class), &wanted, &ReadOptions::default());
+                refuse(&plain(class), &wanted, &ReadOptions::default());
             }
         }
     }
@@ -257,7 +257,7 @@ mod tests {
         let (wide, interval) = (DataType::Decimal256(76, 2), DataType::Interval(IntervalUnit::MonthDayNano));
         let narrow = ReadOptions { decimal_digits: 38, intervals: false, ..ReadOptions::default() };
         for (class, wanted) in [(Class::Numeric, wide), (Class::Interval, interval)] {
-            refused(&plain(class), &wanted, &narrow);
+            refuse(&plain(class), &wanted, &narrow);
             assert!(read(&plain(class), &wanted).is_ok());
         }
     }

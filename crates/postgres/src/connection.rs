@@ -17,7 +17,7 @@ use postgres_protocol::IsNull;
 use postgres_protocol::message::frontend;
 
 use cancel::Canceller;
-use message::{Frame, HEADER, Reader, broken, frame, server_error, unexpected};
+use message::{Frame, HEADER, Reader, frame, protocol_error, server_error, unexpected_message};
 use startup::open_any;
 
 use crate::settings::{Environment, Settings};
@@ -217,7 +217,7 @@ impl Connection {
     fn expect(&mut self, tag: u8, during: &str) -> Result<()> {
         let got = self.next_or_error()?;
         if got.tag != tag {
-            return Err(unexpected(got.tag, during));
+            return Err(unexpected_message(got.tag, during));
         }
         self.consume(got.length);
         Ok(())
@@ -233,7 +233,7 @@ impl Connection {
             match got.tag {
                 b'D' => rows.push(text_row(self.body(got))?),
                 b'C' | b'I' => {}
-                other => return Err(unexpected(other, "Execute")),
+                other => return Err(unexpected_message(other, "Execute")),
             }
             self.consume(got.length);
             if got.tag != b'D' {
@@ -369,22 +369,22 @@ impl Connection {
         frontend::describe(b'S', "", &mut self.outbox).map_err(|_| zero_byte("the statement"))?;
         frontend::flush(&mut self.outbox);
         self.flush(Exchange::Parsing)?;
-        self.described().map_err(|error| self.recover(error))
+        self.read_description().map_err(|error| self.recover(error))
     }
 
-    fn described(&mut self) -> Result<Prepared> {
+    fn read_description(&mut self) -> Result<Prepared> {
         self.expect(b'1', "Parse")?;
         let got = self.next_or_error()?;
         let parameters = match got.tag {
             b't' => parameter_types(self.body(got))?,
-            other => return Err(unexpected(other, "Describe")),
+            other => return Err(unexpected_message(other, "Describe")),
         };
         self.consume(got.length);
         let got = self.next_or_error()?;
         let columns = match got.tag {
             b'T' => Some(row_description(self.body(got))?),
             b'n' => None,
-            other => return Err(unexpected(other, "Describe")),
+            other => return Err(unexpected_message(other, "Describe")),
         };
         self.consume(got.length);
         Ok(Prepared { parameters, columns })
@@ -463,7 +463,7 @@ impl Connection {
                 Ok(())
             }
             b'E' => self.finish(),
-            other => Err(unexpected(other, "COPY")),
+            other => Err(unexpected_message(other, "COPY")),
         }
     }
 
@@ -491,7 +491,7 @@ impl Connection {
                 self.exchange = Exchange::Simple;
                 self.finish()
             }
-            Ok(got) => Err(unexpected(got.tag, "COPY")),
+            Ok(got) => Err(unexpected_message(got.tag, "COPY")),
             // It was a notice.
             Err(error) if error.kind() == Kind::Timeout => Ok(()),
             Err(error) => Err(error),
@@ -569,7 +569,7 @@ pub(crate) fn text_row(mut reader: Reader<'_>) -> Result<TextRow> {
     let mut cell = || match reader.i32()? {
         -1 => Ok(None),
         length => {
-            let length = usize::try_from(length).map_err(|_| broken("a cell of negative length"))?;
+            let length = usize::try_from(length).map_err(|_| protocol_error("a cell of negative length"))?;
             Ok(Some(String::from_utf8_lossy(reader.bytes(length)?).into_owned()))
         }
     };

@@ -64,11 +64,11 @@ pub(crate) fn text(value: &Value, native: &Type) -> Result<Option<String>> {
         Value::Interval(months, days, microseconds) => interval(*months, *days, *microseconds),
         Value::Uuid(bytes) => hex(bytes),
         // A tuple for an array parameter is a list.
-        Value::List(items) | Value::Row(items) => nested(value, items, native)?,
+        Value::List(items) | Value::Row(items) => nest(value, items, native)?,
     }))
 }
 
-fn nested(value: &Value, items: &[Value], native: &Type) -> Result<String> {
+fn nest(value: &Value, items: &[Value], native: &Type) -> Result<String> {
     match (&native.kind, value) {
         (Kind::Array { element, delimiter, .. }, _) => array(items, element, char::from(*delimiter)),
         (Kind::Composite(fields), _) => row(items, Some(fields.as_ref())),

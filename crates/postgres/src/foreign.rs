@@ -117,7 +117,7 @@ impl TypeLookup {
                 Ok(Some(EXACT_FLOATS.to_owned()))
             }
             Some(true) => Ok(None),
-            Some(false) => Err(rounded()),
+            Some(false) => Err(too_few_digits()),
         }
     }
 
@@ -181,13 +181,13 @@ impl TypeLookup {
     }
 }
 
-fn rounded() -> Error {
+fn too_few_digits() -> Error {
     Error::not_supported("the session's extra_float_digits rounds the floats in a column's text")
         .with_hint("SET extra_float_digits TO 3")
 }
 
 /// `statement`, which is one, with a literal in the place of each parameter, for clients that bind none.
-pub fn inlined(statement: &str, literals: &[String]) -> Result<String> {
+pub fn inline(statement: &str, literals: &[String]) -> Result<String> {
     let mut text = String::with_capacity(statement.len());
     let mut has_ended = false;
     for token in POSTGRESQL.scan(statement) {
@@ -301,7 +301,7 @@ impl Arrival {
     /// How many rows the next page should have: no more than the next batch takes, nor than memory should hold at once.
     #[must_use]
     pub fn page_rows(&self) -> usize {
-        let rows = usize::try_from(self.reader.assembly.decoded()).unwrap_or(usize::MAX);
+        let rows = usize::try_from(self.reader.assembly.decoded_rows()).unwrap_or(usize::MAX);
         let page = self.received.checked_div(rows).map_or(FIRST_PAGE, |width| PAGE / width.max(1));
         page.clamp(1, self.reader.assembly.remaining_rows())
     }
@@ -312,7 +312,7 @@ impl Arrival {
             return Err(failure);
         }
         self.decode()?;
-        let rows = self.reader.assembly.decoded() - self.paged;
+        let rows = self.reader.assembly.decoded_rows() - self.paged;
         self.paged += rows;
         match tag {
             Some(tag) => check_count(tag, rows)?,
@@ -333,7 +333,7 @@ impl Arrival {
             return Err(failure);
         }
         self.decode()?;
-        check_count(tag, self.reader.assembly.decoded())?;
+        check_count(tag, self.reader.assembly.decoded_rows())?;
         if let Some(batch) = self.reader.assembly.last()? {
             self.keep(batch)?;
         }
@@ -445,15 +445,15 @@ mod tests {
     #[test]
     fn literals_stand_in_the_places_of_parameters_alone() {
         let literals = ["'x'".to_owned(), "NULL".to_owned()];
-        let inline = |text: &str| inlined(text, &literals);
+        let inlined = |text: &str| inline(text, &literals);
         assert_eq!(
-            inline("SELECT $2, $1 + '$1' -- $1\n, \"$1\", $$ $2 $$").unwrap(),
+            inlined("SELECT $2, $1 + '$1' -- $1\n, \"$1\", $$ $2 $$").unwrap(),
             "SELECT NULL, 'x' + '$1' -- $1\n, \"$1\", $$ $2 $$"
         );
-        assert_eq!(inline("SELECT $3").unwrap_err().to_string(), "there is no value for $3");
-        assert_eq!(inlined("SELECT $1", &[]).unwrap(), "SELECT $1");
-        assert_eq!(inlined("SELECT ';'; -- ;\n ;", &[]).unwrap(), "SELECT ';'; -- ;\n ;");
-        assert!(inlined("SELECT ';'; SELECT 1", &[]).is_err());
+        assert_eq!(inlined("SELECT $3").unwrap_err().to_string(), "there is no value for $3");
+        assert_eq!(inline("SELECT $1", &[]).unwrap(), "SELECT $1");
+        assert_eq!(inline("SELECT ';'; -- ;\n ;", &[]).unwrap(), "SELECT ';'; -- ;\n ;");
+        assert!(inline("SELECT ';'; SELECT 1", &[]).is_err());
     }
 
     #[test]

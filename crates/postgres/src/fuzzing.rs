@@ -50,7 +50,7 @@ pub fn messages(bytes: &[u8]) {
 pub fn cells(bytes: &[u8]) {
     let Some((&[which, how, shape], rest)) = bytes.split_first_chunk::<3>() else { return };
     let options = options(how);
-    let native = shaped(&builtin_types(), which, shape);
+    let native = shape_type(&builtin_types(), which, shape);
     let format = if how & 1 == 0 { native.format(options.protocol) } else { Format::Text };
     let Ok(field) = native.field("column", true, &options) else { return };
     let is_default = how & 2 == 0 || format == Format::Binary;
@@ -98,7 +98,7 @@ fn options(how: u8) -> ReadOptions {
 }
 
 /// A type with a modifier or without, alone, in arrays or in a composite.
-fn shaped(builtins: &[Type], which: u8, shape: u8) -> Type {
+fn shape_type(builtins: &[Type], which: u8, shape: u8) -> Type {
     let modifiers = [-1, (10 << 16 | 2) + 4, (38 << 16) + 4, (76 << 16 | 0x26) + 4, (3 << 16 | 0x7fe) + 4];
     let modifier: i32 = modifiers[usize::from(shape >> 4) % modifiers.len()];
     let plain = builtins[usize::from(which) % builtins.len()].clone();
@@ -139,7 +139,7 @@ fn data_type(which: u8, shape: u8) -> DataType {
     let leaf = types[usize::from(which) % types.len()].clone();
     let list = |item: DataType| DataType::List(Arc::new(strict(item)));
     let record = |item: DataType| DataType::Struct(vec![strict(item.clone()), strict(item)].into());
-    // Mostly what fits the type that `shaped` makes of the same byte.
+    // Mostly what fits the type that `shape_type` makes of the same byte.
     match shape % 10 {
         0 | 1 => leaf,
         2 | 3 | 9 => list(leaf),

@@ -50,7 +50,7 @@ fn is_geography(native: &Type) -> bool {
 }
 
 /// The text that a modifier declares, as PostGIS shows it: `(PointZ,4326)`.
-pub(crate) fn declared(modifier: i32) -> String {
+pub(crate) fn declaration(modifier: i32) -> String {
     const NAMES: &str = "Geometry Point LineString Polygon MultiPoint MultiLineString MultiPolygon GeometryCollection \
                          CircularString CompoundCurve CurvePolygon MultiCurve MultiSurface PolyhedralSurface Triangle Tin";
     let kind = usize::try_from(modifier >> 2 & 0x3f).ok().and_then(|kind| NAMES.split(' ').nth(kind));
@@ -100,7 +100,7 @@ pub(crate) fn decoder(native: &Type, format: Format, arrow: &DataType) -> Box<dy
 }
 
 fn ewkb_of_text(cell: &[u8]) -> Result<Vec<u8>, Misfit> {
-    unhex(cell).ok_or_else(damaged)
+    unhex(cell).ok_or_else(damage)
 }
 
 /// The WKB of a column that declares the SRID, or has none.
@@ -118,7 +118,7 @@ fn column_wkb(ewkb: &[u8], declared: i32, into: &mut Vec<u8>) -> Result<(), Misf
 }
 
 #[cold]
-fn damaged() -> Misfit {
+fn damage() -> Misfit {
     Misfit::with_hint("the server sent a damaged geometry", "ask for schema={\"<column>\": \"string\"}")
 }
 
@@ -126,7 +126,7 @@ fn damaged() -> Misfit {
 fn wkb(ewkb: &[u8], into: &mut Vec<u8>) -> Result<i32, Misfit> {
     let mut reader = Reader { rest: ewkb, into, is_little: false };
     let srid = reader.geometry(0)?;
-    if reader.rest.is_empty() { Ok(srid) } else { Err(damaged()) }
+    if reader.rest.is_empty() { Ok(srid) } else { Err(damage()) }
 }
 
 /// Copies a geometry part by part.
@@ -138,13 +138,13 @@ struct Reader<'a, 'b> {
 
 impl<'a> Reader<'a, '_> {
     fn take(&mut self, count: usize) -> Result<&'a [u8], Misfit> {
-        let (taken, rest) = self.rest.split_at_checked(count).ok_or_else(damaged)?;
+        let (taken, rest) = self.rest.split_at_checked(count).ok_or_else(damage)?;
         self.rest = rest;
         Ok(taken)
     }
 
     fn word(&mut self) -> Result<u32, Misfit> {
-        let word = self.take(4)?.try_into().map_err(|_| damaged())?;
+        let word = self.take(4)?.try_into().map_err(|_| damage())?;
         Ok(if self.is_little { u32::from_le_bytes(word) } else { u32::from_be_bytes(word) })
     }
 
@@ -156,11 +156,11 @@ impl<'a> Reader<'a, '_> {
     fn count(&mut self) -> Result<usize, Misfit> {
         let count = self.word()?;
         self.put(count);
-        usize::try_from(count).map_err(|_| damaged())
+        usize::try_from(count).map_err(|_| damage())
     }
 
     fn points(&mut self, count: usize, dimensions: usize) -> Result<(), Misfit> {
-        let bytes = count.checked_mul(8 * dimensions).ok_or_else(damaged)?;
+        let bytes = count.checked_mul(8 * dimensions).ok_or_else(damage)?;
         let points = self.take(bytes)?;
         self.into.extend_from_slice(points);
         Ok(())
@@ -204,7 +204,7 @@ impl<'a> Reader<'a, '_> {
                     self.geometry(depth + 1)?;
                 }
             }
-            _ => return Err(damaged()),
+            _ => return Err(damage()),
         }
         Ok(srid)
     }
@@ -368,9 +368,9 @@ mod tests {
 
     #[test]
     fn modifiers_declare_type_and_srid() {
-        assert_eq!(declared(4326 << 8 | 1 << 2), "(Point,4326)");
-        assert_eq!(declared(4326 << 8 | 2), "(GeometryZ,4326)");
-        assert_eq!(declared(1 << 2 | 3), "(PointZM)");
+        assert_eq!(declaration(4326 << 8 | 1 << 2), "(Point,4326)");
+        assert_eq!(declaration(4326 << 8 | 2), "(GeometryZ,4326)");
+        assert_eq!(declaration(1 << 2 | 3), "(PointZM)");
     }
 
     #[test]

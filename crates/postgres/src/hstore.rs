@@ -100,47 +100,47 @@ impl Decoder for Maps {
 }
 
 #[cold]
-fn damaged() -> Misfit {
-    nested::damaged("hstore")
+fn damage() -> Misfit {
+    nested::damage("hstore")
 }
 
 fn split_binary(cell: &[u8], into: &mut Pairs) -> Result<(), Misfit> {
     let mut rest = cell;
-    for _ in 0..word(&mut rest).ok_or_else(damaged)? {
-        let Some(key) = value(&mut rest, "hstore")? else { return Err(damaged()) };
+    for _ in 0..word(&mut rest).ok_or_else(damage)? {
+        let Some(key) = value(&mut rest, "hstore")? else { return Err(damage()) };
         into.keys.push(Some(key))?;
         into.values.push(value(&mut rest, "hstore")?)?;
     }
-    if rest.is_empty() { Ok(()) } else { Err(damaged()) }
+    if rest.is_empty() { Ok(()) } else { Err(damage()) }
 }
 
 /// `"a"=>"1", "b"=>NULL`, with backslashes before quotes and backslashes.
 fn split_text(cell: &[u8], into: &mut Pairs) -> Result<(), Misfit> {
     let (mut rest, mut scratch) = (cell, Vec::new());
     while !rest.is_empty() {
-        rest = quoted(rest, &mut scratch)?;
+        rest = unquote(rest, &mut scratch)?;
         into.keys.push(Some(&scratch))?;
-        rest = rest.strip_prefix(b"=>").ok_or_else(damaged)?;
+        rest = rest.strip_prefix(b"=>").ok_or_else(damage)?;
         if let Some(after) = rest.strip_prefix(b"NULL") {
             rest = after;
             into.values.push(None)?;
         } else {
-            rest = quoted(rest, &mut scratch)?;
+            rest = unquote(rest, &mut scratch)?;
             into.values.push(Some(&scratch))?;
         }
         match rest.strip_prefix(b", ") {
             Some(after) if !after.is_empty() => rest = after,
             None if rest.is_empty() => {}
-            _ => return Err(damaged()),
+            _ => return Err(damage()),
         }
     }
     Ok(())
 }
 
 /// Puts the text in the quotes at the beginning of `text` into `scratch`; gives what follows them.
-fn quoted<'a>(text: &'a [u8], scratch: &mut Vec<u8>) -> Result<&'a [u8], Misfit> {
+fn unquote<'a>(text: &'a [u8], scratch: &mut Vec<u8>) -> Result<&'a [u8], Misfit> {
     scratch.clear();
-    let mut rest = text.strip_prefix(b"\"").ok_or_else(damaged)?;
+    let mut rest = text.strip_prefix(b"\"").ok_or_else(damage)?;
     loop {
         match rest {
             [b'"', after @ ..] => return Ok(after),
@@ -148,7 +148,7 @@ fn quoted<'a>(text: &'a [u8], scratch: &mut Vec<u8>) -> Result<&'a [u8], Misfit>
                 scratch.push(*byte);
                 rest = after;
             }
-            [] => return Err(damaged()),
+            [] => return Err(damage()),
         }
     }
 }
@@ -200,9 +200,9 @@ type Take<'a> = dyn FnMut(&str, Option<&str>) -> Result<(), Misfit> + 'a;
 
 /// Hands over the pairs of a map, all of whose keys differ: of two that are the same the server would keep one.
 fn pairs(item: &Item<'_>, take: &mut Take<'_>) -> Result<(), Misfit> {
-    let Item::List(entries) = item else { return Err(fit::unsuited(item)) };
+    let Item::List(entries) = item else { return Err(fit::wrong_type(item)) };
     let entries = entries.as_struct_opt().filter(|entries| entries.num_columns() == 2);
-    let entries = entries.ok_or_else(|| fit::unsuited(item))?;
+    let entries = entries.ok_or_else(|| fit::wrong_type(item))?;
     let column = |at: usize| Items::new(entries.column(at), &entries.fields()[at]).map_err(Misfit::from);
     let (keys, values) = (column(0)?, column(1)?);
     let mut seen = HashSet::new();

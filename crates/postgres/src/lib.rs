@@ -27,7 +27,7 @@ mod write;
 pub use connection::message::HEADER;
 pub use driver::Postgres;
 pub use foreign::{
-    Answers, Arrival, Description, Piece, Port, RowSink, Splitter, TypeCache, TypeLookup, Wanted, inlined,
+    Answers, Arrival, Description, Piece, Port, RowSink, Splitter, TypeCache, TypeLookup, Wanted, inline,
 };
 pub use metadata::CATALOGUE;
 pub use types::native_name;

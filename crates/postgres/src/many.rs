@@ -69,7 +69,7 @@ pub(crate) fn execute_many(
             insert_arrays(session, rows, types.len())?;
             // Now and then it is heard whether all goes well.
             if at % UNHEARD == UNHEARD - 1 {
-                count = session.connection.executed(count)?;
+                count = session.connection.finish_executions(count)?;
             }
         } else {
             let executed = session.connection.execute_each(rows);
@@ -77,7 +77,7 @@ pub(crate) fn execute_many(
             count = count.zip(executed).map(|(count, executed)| count + executed);
         }
     }
-    if arrays { session.connection.executed(count) } else { Ok(count) }
+    if arrays { session.connection.finish_executions(count) } else { Ok(count) }
 }
 
 /// Prepares `insert` where arrays may carry its rows; whether they may. Otherwise the statement stays as it is.

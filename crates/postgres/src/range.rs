@@ -28,7 +28,7 @@ fn is_named(fields: &Fields) -> bool {
 
 /// `[1,3)`, with quotes around what needs them; `empty`; nothing where there is no bound.
 pub(crate) fn split_text(cell: &[u8], into: &mut [CellBuffer]) -> std::result::Result<(), Misfit> {
-    let [lower, upper, lower_inc, upper_inc, empty] = into else { return Err(damaged()) };
+    let [lower, upper, lower_inc, upper_inc, empty] = into else { return Err(damage()) };
     let flag = |set: bool| Some(if set { &b"t"[..] } else { b"f" });
     if cell == b"empty" {
         lower.push_null();
@@ -37,22 +37,22 @@ pub(crate) fn split_text(cell: &[u8], into: &mut [CellBuffer]) -> std::result::R
         upper_inc.push(flag(false))?;
         return empty.push(flag(true));
     }
-    let [first @ (b'[' | b'('), rest @ .., last @ (b']' | b')')] = cell else { return Err(damaged()) };
+    let [first @ (b'[' | b'('), rest @ .., last @ (b']' | b')')] = cell else { return Err(damage()) };
     let mut scratch = Vec::new();
-    let (is_there, rest) = field(rest, &mut scratch).ok_or_else(damaged)?;
+    let (is_there, rest) = field(rest, &mut scratch).ok_or_else(damage)?;
     lower.push(is_there.then_some(&scratch))?;
-    let rest = rest.strip_prefix(b",").ok_or_else(damaged)?;
-    let (is_there, rest) = field(rest, &mut scratch).ok_or_else(damaged)?;
+    let rest = rest.strip_prefix(b",").ok_or_else(damage)?;
+    let (is_there, rest) = field(rest, &mut scratch).ok_or_else(damage)?;
     upper.push(is_there.then_some(&scratch))?;
     lower_inc.push(flag(*first == b'['))?;
     upper_inc.push(flag(*last == b']'))?;
     empty.push(flag(false))?;
-    if rest.is_empty() { Ok(()) } else { Err(damaged()) }
+    if rest.is_empty() { Ok(()) } else { Err(damage()) }
 }
 
 #[cold]
-fn damaged() -> Misfit {
-    nested::damaged("range")
+fn damage() -> Misfit {
+    nested::damage("range")
 }
 
 /// The text of a struct as a range; `bound` gives the text of a bound, `None` where it is NULL.

@@ -13,7 +13,7 @@ use longshore_source::rows::{RowWire, Rows, Stop};
 use longshore_values::{Assembly, Span, Spans};
 
 use crate::columns::ResultColumn;
-use crate::connection::message::{Frame, HEADER, Reader, broken, frame, unexpected};
+use crate::connection::message::{Frame, HEADER, Reader, frame, protocol_error, unexpected_message};
 use crate::decode::finalise;
 use crate::session::PostgresSession;
 use crate::types::Format;
@@ -124,13 +124,13 @@ impl RowWire for ResultWire {
             // CommandComplete, after which only ReadyForQuery is the end.
             b'C' => {
                 let tag = Reader::new(&connection.bytes()[HEADER..got.length]).text()?;
-                check_count(&tag, rows.decoded())?;
+                check_count(&tag, rows.decoded_rows())?;
                 self.has_completed = true;
             }
             // ParseComplete, BindComplete, CloseComplete: what was complete before was a setting of ours.
             b'1' | b'2' | b'3' => self.has_completed = false,
             _ if connection.is_notice(got) => {}
-            other => return Err(unexpected(other, "a result")),
+            other => return Err(unexpected_message(other, "a result")),
         }
         connection.consume(got.length);
         Ok(false)
@@ -157,7 +157,7 @@ fn unreadable(error: Error, rows: &Assembly) -> Error {
     let column = if let [only] = texts.as_slice() { Some(*only) } else { None };
     let place = Place {
         column: column.map(|field| field.name().clone()),
-        row: Some(rows.decoded()),
+        row: Some(rows.decoded_rows()),
         native_type: column.and_then(|field| field.metadata().get(NATIVE_TYPE).cloned()),
     };
     let names: Vec<&str> = texts.iter().map(|field| field.name().as_str()).collect();
@@ -182,7 +182,9 @@ fn has_text(data_type: &DataType) -> bool {
 pub(crate) fn check_count(tag: &str, came: u64) -> Result<()> {
     let counted = tag.strip_prefix("SELECT ").or_else(|| tag.strip_prefix("FETCH "));
     match counted.and_then(|count| count.parse::<u64>().ok()) {
-        Some(counted) if counted != came => Err(broken(format!("{came} rows of a result of {counted}"))),
+        Some(counted) if counted != came => {
+            Err(protocol_error(format!("{came} rows of a result of {counted}")))
+        }
         _ => Ok(()),
     }
 }
@@ -192,7 +194,7 @@ pub(crate) fn index_row(bytes: &[u8], start: usize, spans: &mut Spans) -> Result
     let columns = spans.columns();
     let count = bytes.get(start..start + 2).and_then(|word| word.try_into().ok()).map(u16::from_be_bytes);
     if count.map(usize::from) != Some(columns) {
-        return Err(broken("a row with another number of columns than described"));
+        return Err(protocol_error("a row with another number of columns than described"));
     }
     let mut at = start + 2;
     for column in 0..columns {
@@ -220,7 +222,7 @@ pub(crate) fn index_row(bytes: &[u8], start: usize, spans: &mut Spans) -> Result
 
 #[cold]
 fn short_row() -> Error {
-    broken("a row whose cells do not fill its message")
+    protocol_error("a row whose cells do not fill its message")
 }
 
 /// The decimals of a whole result whose scale only its values tell.

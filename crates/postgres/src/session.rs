@@ -321,8 +321,8 @@ impl Splitting for PostgresSession {
 }
 
 impl Leasing for PostgresSession {
-    fn unshared(&mut self) -> Result<Option<String>> {
-        let unshared = split::unshared(self);
+    fn private_state(&mut self) -> Result<Option<String>> {
+        let unshared = split::private_state(self);
         Ok(self.or_stop(unshared)?.map(str::to_owned))
     }
 

@@ -23,7 +23,7 @@ use volatile::{Calls, checked_calls};
 
 pub(crate) use coordinator::Coordinator;
 pub(crate) use lease::{join as join_lease, lease};
-pub(crate) use snapshot::{begin_together, unshared};
+pub(crate) use snapshot::{begin_together, private_state};
 
 use crate::connection::pipeline::Step;
 use crate::session::PostgresSession;

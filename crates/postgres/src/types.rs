@@ -327,7 +327,7 @@ impl Type {
             }
             (Kind::Plain(_), "varchar" | "bpchar") => format!("{}({})", self.name, self.modifier - 4),
             (Kind::Plain(Class::Vector | Class::HalfVector), name) => format!("{name}({})", self.modifier),
-            (Kind::Plain(Class::Geometry), name) => format!("{name}{}", geometry::declared(self.modifier)),
+            (Kind::Plain(Class::Geometry), name) => format!("{name}{}", geometry::declaration(self.modifier)),
             _ => self.name.clone(),
         }
     }

@@ -138,11 +138,11 @@ fn append_halves(cell: &[u8], push: &mut dyn FnMut(f32)) -> Result<(), Misfit> {
 
 /// The numbers of a binary cell, each of `N` bytes.
 fn numbers<const N: usize>(cell: &[u8]) -> Result<&[[u8; N]], Misfit> {
-    let damaged = || Misfit::fault("the server sent a damaged vector");
-    let ([high, low, ..], rest) = cell.split_first_chunk::<4>().ok_or_else(damaged)?;
+    let damage = || Misfit::fault("the server sent a damaged vector");
+    let ([high, low, ..], rest) = cell.split_first_chunk::<4>().ok_or_else(damage)?;
     let (numbers, left) = rest.as_chunks::<N>();
     let count = usize::from(u16::from_be_bytes([*high, *low]));
-    if left.is_empty() && numbers.len() == count { Ok(numbers) } else { Err(damaged()) }
+    if left.is_empty() && numbers.len() == count { Ok(numbers) } else { Err(damage()) }
 }
 
 /// `[1,2.5,-3]`: the shortest digits of floats of 32 bits, as which those of 16 are printed, too.
@@ -182,7 +182,7 @@ pub(crate) fn literal(native: &Type, item: &Item<'_>) -> Result<String, Misfit> 
 
 /// The numbers of a list, all of which a column of `native` holds.
 fn of(native: &Type, item: &Item<'_>) -> Result<Vec<f32>, Misfit> {
-    let Item::List(values) = item else { return Err(fit::unsuited(item)) };
+    let Item::List(values) = item else { return Err(fit::wrong_type(item)) };
     let field = Field::new_list_field(values.data_type().clone(), true);
     let items = Items::new(values, &field).map_err(Misfit::from)?;
     if let Ok(size) = usize::try_from(native.modifier)

@@ -100,7 +100,7 @@ impl Writer for PostgresSession {
 }
 
 /// As much of `name` as `most` bytes hold.
-fn shortened(name: &str, most: usize) -> &str {
+fn shorten(name: &str, most: usize) -> &str {
     let mut end = name.len().min(most);
     while !name.is_char_boundary(end) {
         end -= 1;
@@ -235,14 +235,14 @@ impl CopyRows {
         let length = u32::try_from(self.message.len() - 1)
             .map_err(|_| Error::data("a row is longer than PostgreSQL's messages may be"))?;
         self.message[1..HEADER].copy_from_slice(&length.to_be_bytes());
-        send(&self.message).map_err(|error| self.located(error))?;
+        send(&self.message).map_err(|error| self.locate(error))?;
         self.message.truncate(HEADER);
         Ok(())
     }
 
     /// The server's error, with the column that it names.
-    fn located(&self, error: Error) -> Error {
-        located(error, &self.columns)
+    fn locate(&self, error: Error) -> Error {
+        locate_in_copy(error, &self.columns)
     }
 
     /// Sends what is left.
@@ -256,7 +256,7 @@ impl CopyRows {
     /// Sends what is left, and waits until the server has taken all.
     fn end(&mut self, connection: &mut Connection) -> Result<()> {
         self.send_rest(&mut |message| connection.copy_data(message))?;
-        let taken = connection.end_copy().map_err(|error| self.located(error))?;
+        let taken = connection.end_copy().map_err(|error| self.locate(error))?;
         refuse_fewer(&self.count.to_string(), taken)
     }
 }
@@ -300,7 +300,7 @@ impl CopyColumn {
 }
 
 /// `error` with the row and the column that the context of a COPY names: `COPY boats, line 3, column berth`.
-fn located(error: Error, columns: &[CopyColumn]) -> Error {
+fn locate_in_copy(error: Error, columns: &[CopyColumn]) -> Error {
     // It is found when the server stores many rows at once, and counts the last of them.
     if error.message().starts_with("row is too big") {
         return error;

@@ -6,7 +6,7 @@ use std::mem::take;
 use std::sync::{Arc, Mutex};
 
 use longshore_core::memory::{Budget, SharedMemory, begin};
-use longshore_core::{Error, Protocol, ReadOptions, Warnings, locked};
+use longshore_core::{Error, Protocol, ReadOptions, Warnings, lock};
 use longshore_interpreter::capsule::Batch;
 use longshore_interpreter::raise;
 use longshore_numpy_records::{Column, Fault, Field, Form, Leaf, Mismatch, Rows, Step, Unit, plan};
@@ -55,7 +55,7 @@ impl PyPort {
     fn get_buffer<'py>(&self, py: Python<'py>, sizehint: isize) -> PyResult<Bound<'py, PyAny>> {
         // The whole of what is free: the rest of a row comes sooner.
         let _ = sizehint;
-        let mut state = locked(&self.0);
+        let mut state = lock(&self.0);
         let PortState { port, view, .. } = &mut *state;
         // SAFETY: the interpreter's lock is held, and Python's views are written by those alone who hold it.
         let (memory, start) = unsafe { port.free_memory() }.map_err(|error| raise(error.into()))?;
@@ -73,9 +73,9 @@ impl PyPort {
     /// Takes the bytes that have been put there.
     #[allow(unsafe_code)]
     fn buffer_updated(&self, py: Python<'_>, nbytes: usize) -> PyResult<()> {
-        let mut state = locked(&self.0);
+        let mut state = lock(&self.0);
         // SAFETY: the interpreter's lock is held until it returns, and no Python code runs that might write meanwhile.
-        let others = unsafe { state.port.receive(nbytes, |others| copied(py, others)) };
+        let others = unsafe { state.port.receive(nbytes, |others| copy(py, others)) };
         let others = others.map_err(raise)?.transpose()?;
         let receive = state.receive.as_ref().map(|receive| receive.clone_ref(py));
         // It may call back.
@@ -95,22 +95,22 @@ impl PyPort {
             Sink::Arrival(arrival) => arrival.get().arrival.clone(),
             Sink::Answers(answers) => answers.get().0.clone(),
         };
-        locked(&self.0).port.keep(rows)
+        lock(&self.0).port.keep(rows)
     }
 
     /// Has `description` change the description of the next exchange's statement on its way to asyncpg.
     fn describe(&self, description: &PyDescription) {
-        locked(&self.0).port.describe(description.0.clone());
+        lock(&self.0).port.describe(description.0.clone());
     }
 
     /// Keeps no more rows, and changes no description: asyncpg gets what still comes.
     fn keep_none(&self) {
-        locked(&self.0).port.keep_none();
+        lock(&self.0).port.keep_none();
     }
 
     /// Lets asyncpg's protocol go.
     fn close(&self) {
-        let mut state = locked(&self.0);
+        let mut state = lock(&self.0);
         state.port.keep_none();
         let held = state.receive.take();
         drop(state);
@@ -143,14 +143,14 @@ impl PyDescription {
 
     /// The server's own message; `None` where the statement returns no rows.
     fn message<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
-        let description = locked(&self.0);
+        let description = lock(&self.0);
         description.message().map(|message| PyBytes::new(py, message))
     }
 }
 
 /// The same as `PyBytes::new`, which panics without memory.
 #[allow(unsafe_code)]
-fn copied<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
+fn copy<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
     // SAFETY: the bytes are as many, and are copied at once; the call gives a new reference, or null and an exception.
     unsafe {
         let object = ffi::PyBytes_FromStringAndSize(bytes.as_ptr().cast(), bytes.len().cast_signed());
@@ -214,32 +214,32 @@ impl PyInquiry {
 
     /// The server has described the statement; the last description counts.
     fn describe(&self, description: Option<&[u8]>) -> PyResult<()> {
-        locked(&self.lookup).describe(description).map_err(raise)
+        lock(&self.lookup).describe(description).map_err(raise)
     }
 
     /// The server does not understand the questions.
     fn give_up(&self) {
-        locked(&self.lookup).give_up();
+        lock(&self.lookup).give_up();
     }
 
     /// The next statement to run, with its columns as text; `None` once all is known.
     fn question(&self) -> PyResult<Option<String>> {
-        locked(&self.lookup).question().map_err(raise)
+        lock(&self.lookup).question().map_err(raise)
     }
 
     /// Files what the last question was answered with.
     fn answer(&self, answers: &PyAnswers) -> PyResult<()> {
-        locked(&self.lookup).answer(take(&mut locked(&answers.0))).map_err(raise)
+        lock(&self.lookup).answer(take(&mut lock(&answers.0))).map_err(raise)
     }
 
     /// Which columns are wanted in binary; the others as text.
     fn binary(&self) -> PyResult<Vec<bool>> {
-        locked(&self.lookup).binary().map_err(raise)
+        lock(&self.lookup).binary().map_err(raise)
     }
 
     /// The sink of the rows.
     fn arrival(&self) -> PyResult<PyArrival> {
-        let arrival = locked(&self.lookup).arrival().map_err(raise)?;
+        let arrival = lock(&self.lookup).arrival().map_err(raise)?;
         let arrival = Arc::new(Mutex::new(Some(arrival)));
         Ok(PyArrival { arrival, budget: self.budget.clone(), warnings: self.warnings.clone() })
     }
@@ -269,20 +269,20 @@ pub(crate) struct PyArrival {
 impl PyArrival {
     /// The whole result, once, after the server has told the command's `tag`.
     fn finish(&self, py: Python<'_>, tag: &str) -> PyResult<Reading> {
-        let arrival = locked(&self.arrival).take().ok_or_else(read_already)?;
+        let arrival = lock(&self.arrival).take().ok_or_else(read_already)?;
         let batches = py.detach(|| arrival.finish(tag)).map_err(raise)?;
-        Reading::received(py, batches, self.budget.clone(), self.warnings.clone())
+        Reading::from_batches(py, batches, self.budget.clone(), self.warnings.clone())
     }
 
     /// How many rows to ask the server for next, where they come in pages.
     fn page_rows(&self) -> usize {
-        locked(&self.arrival).as_ref().map_or(1, Arrival::page_rows)
+        lock(&self.arrival).as_ref().map_or(1, Arrival::page_rows)
     }
 
     /// The batches that are full, after a page of `asked` rows; and with the last page's `tag` what is left.
     #[pyo3(signature = (asked, tag))]
     fn page(&self, asked: usize, tag: Option<&str>) -> PyResult<Vec<Batch>> {
-        let mut arrival = locked(&self.arrival);
+        let mut arrival = lock(&self.arrival);
         let arrival = arrival.as_mut().ok_or_else(read_already)?;
         let batches = arrival.page(asked, tag).map_err(raise)?;
         if tag.is_some() {
@@ -376,14 +376,14 @@ pub(crate) struct PyRows(Arc<Mutex<Rows>>);
 impl PyRows {
     #[getter]
     fn count(&self) -> u64 {
-        locked(&self.0).count()
+        lock(&self.0).count()
     }
 
     /// The fault: the column's index, the row, what is wrong, and what to do. No column where the whole row is at fault.
     ///
     /// Raises where there was no memory.
     fn failure(&self) -> PyResult<Option<PyFailure>> {
-        let mut rows = locked(&self.0);
+        let mut rows = lock(&self.0);
         let Some(failure) = rows.failure() else { return Ok(None) };
         if failure.fault == Fault::OutOfMemory {
             return Err(raise(rows.memory_error()));
@@ -394,7 +394,7 @@ impl PyRows {
 
     /// The memory of the records, and the indexes of the NULLs.
     fn finish(&self) -> (Block, Vec<u64>) {
-        let (memory, nulls) = locked(&self.0).finish();
+        let (memory, nulls) = lock(&self.0).finish();
         (Block(Arc::new(memory.into())), nulls)
     }
 }

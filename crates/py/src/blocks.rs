@@ -44,9 +44,9 @@ pub(crate) fn block(
     let block = Block { py, values, lengths: &lengths, most, long };
     let nulls = block.nulls();
     let array: Result<ArrayRef, Fault> = match kind {
-        "wide" => block.joined::<u16>(refused)?.texts(nulls),
-        "text" => block.joined::<u8>(refused)?.texts(nulls),
-        "bytes" => Ok(Arc::new(block.joined(refused)?.bytes(nulls))),
+        "wide" => block.join::<u16>(refused)?.texts(nulls),
+        "text" => block.join::<u8>(refused)?.texts(nulls),
+        "bytes" => Ok(Arc::new(block.join(refused)?.bytes(nulls))),
         "date" => dates(&block.parts()?, nulls),
         "us" => timestamps(&block.parts()?, TimeUnit::Microsecond, nulls),
         "ns" => timestamps(&block.parts()?, TimeUnit::Nanosecond, nulls),
@@ -75,7 +75,7 @@ impl Block<'_, '_> {
     }
 
     /// The values in rooms of equal size.
-    fn joined<U: Unit + Element>(&self, refused: impl Fn(Fault) -> PyErr) -> PyResult<Joined<U>> {
+    fn join<U: Unit + Element>(&self, refused: impl Fn(Fault) -> PyErr) -> PyResult<Joined<U>> {
         let values = PyBuffer::get(self.values)?;
         let cells = self.cells(&values)?;
         let rooms = cells.chunks_exact((cells.len() / self.lengths.len().max(1)).max(1));

@@ -9,8 +9,8 @@ use longshore_core::{
     Batches, DEFERRED, Deadline, Done, Error, Kind, NATIVE_TYPE, Progress, Result, Warnings, give_up,
     type_name,
 };
-use longshore_frames::{Form, Pending, Remainder, RowMaker, failed};
-use longshore_interpreter::{raise, released};
+use longshore_frames::{Form, Pending, Remainder, RowMaker, failed_result};
+use longshore_interpreter::{drop_without_lock, raise};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 
@@ -55,8 +55,8 @@ impl StatementResult {
         progress: Arc<Progress>,
         warnings: Arc<Warnings>,
     ) -> Result<Self> {
-        let (schema, done) = (batches.schema(), batches.done());
-        let mut source = if done.is_some() { Pending::ended(schema.clone()) } else { Pending::new(batches) };
+        let (schema, done) = (batches.schema(), batches.effect());
+        let mut source = if done.is_some() { Pending::empty(schema.clone()) } else { Pending::new(batches) };
         source.start(rows)?;
         let (tuples, maker) = (Vec::new().into_iter(), RowMaker::default());
         let rest = Rest { tuples, batch: None, maker, source, rows: 0, is_counted: true, is_closed: false };
@@ -79,7 +79,7 @@ impl StatementResult {
 
     /// Whether rows can be fetched at all.
     fn check(&self, rest: &Rest) -> PyResult<()> {
-        let checked = if rest.is_closed { Err(failed()) } else { self.deadline.check() };
+        let checked = if rest.is_closed { Err(failed_result()) } else { self.deadline.check() };
         checked.map_err(raise)
     }
 
@@ -111,7 +111,7 @@ impl StatementResult {
 impl Drop for StatementResult {
     fn drop(&mut self) {
         if let Ok(rest) = self.rest.get_mut() {
-            released(rest.source.fail());
+            drop_without_lock(rest.source.fail());
         }
     }
 }

@@ -5,8 +5,8 @@ use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
 use longshore_core::memory::begin;
-use longshore_core::{Deadline, Error, Interrupt, Kind, Progress, Result, locked};
-use longshore_interpreter::{attached, raise, wrap};
+use longshore_core::{Deadline, Error, Interrupt, Kind, Progress, Result, lock};
+use longshore_interpreter::{raise, with_lock, wrap};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
@@ -44,14 +44,14 @@ impl Interrupt for Signals {
         if self.main_thread != Some(std::thread::current().id()) {
             return Ok(());
         }
-        let mut last = locked(&self.last);
+        let mut last = lock(&self.last);
         if last.elapsed() < EVERY {
             return Ok(());
         }
         *last = Instant::now();
         drop(last);
         #[allow(clippy::redundant_closure_for_method_calls)] // the method is not general over lifetimes
-        let checked = attached(|py| py.check_signals());
+        let checked = with_lock(|py| py.check_signals());
         checked.unwrap_or(Ok(())).map_err(|error| wrap(Kind::Interrupted, error))
     }
 }
@@ -111,5 +111,5 @@ fn over(interrupts: Interrupts, timeout: Option<f64>, cancel: CancelHandle) -> P
         .map(Duration::try_from_secs_f64)
         .transpose()
         .map_err(|_| raise(Error::interface("timeout is a number of seconds, zero or more")))?;
-    Ok(Deadline::new(Arc::new(interrupts), timeout).cancelled_by(cancel.0))
+    Ok(Deadline::new(Arc::new(interrupts), timeout).with_cancel_handle(cancel.0))
 }

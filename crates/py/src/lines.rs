@@ -16,7 +16,7 @@ pub(crate) fn csv_lines<'py>(
 ) -> PyResult<Bound<'py, PyBytes>> {
     let (py, frame) = (of.py(), frame(of)?);
     let lines =
-        py.detach(|| joined(frame, before, |batch, before| values::csv_lines(batch, delimiter, before)));
+        py.detach(|| join(frame, before, |batch, before| values::csv_lines(batch, delimiter, before)));
     Ok(PyBytes::new(py, &lines.map_err(raise)?))
 }
 
@@ -24,11 +24,11 @@ pub(crate) fn csv_lines<'py>(
 #[pyfunction]
 pub(crate) fn json_lines<'py>(of: &Bound<'py, PyAny>, before: u64) -> PyResult<Bound<'py, PyBytes>> {
     let (py, frame) = (of.py(), frame(of)?);
-    let lines = py.detach(|| joined(frame, before, values::json_lines));
+    let lines = py.detach(|| join(frame, before, values::json_lines));
     Ok(PyBytes::new(py, &lines.map_err(raise)?))
 }
 
-fn joined(
+fn join(
     frame: Frame,
     mut before: u64,
     lines: impl Fn(&arrow_array::RecordBatch, u64) -> Result<Vec<u8>>,

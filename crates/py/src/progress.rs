@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use longshore_core::{Kind, Listener, Meter, Progress, Result};
-use longshore_interpreter::{attached, wrap};
+use longshore_interpreter::{with_lock, wrap};
 use pyo3::prelude::*;
 
 /// Calls `callable` with the rows and bytes so far, the rows that the source expects, and whether the result has ended.
@@ -16,7 +16,7 @@ struct Callable(Option<Py<PyAny>>);
 impl Listener for Callable {
     fn report(&self, figures: &Meter, ended: bool) -> Result<()> {
         let Some(callable) = &self.0 else { return Ok(()) };
-        let figures = (figures.rows(), figures.bytes(), figures.expected(), ended);
+        let figures = (figures.rows(), figures.bytes(), figures.expected_rows(), ended);
         let called = Python::attach(|py| callable.call1(py, figures).map(drop));
         called.map_err(|error| wrap(Kind::Interrupted, error))
     }
@@ -26,6 +26,6 @@ impl Drop for Callable {
     /// A bar that no one holds any more goes at once, not when the interpreter is next asked for something.
     fn drop(&mut self) {
         let callable = self.0.take();
-        let _ = attached(|_| drop(callable));
+        let _ = with_lock(|_| drop(callable));
     }
 }

@@ -8,7 +8,7 @@ use arrow_schema::{Schema, SchemaRef};
 use longshore_core::memory::{Budget, Trim};
 use longshore_core::{
     Batches, Deadline, Error, LiveResult, Progress, Query, ReadOptions, Request, Result, Session, Split,
-    Warnings, locked,
+    Warnings, lock,
 };
 use longshore_frames::{Backend, Choices, Column, whole_columns, whole_table};
 use pyo3::prelude::*;
@@ -23,7 +23,7 @@ use crate::stream::Stream;
 use crate::types::data_types;
 use crate::warn::warn;
 use longshore_interpreter::capsule::Table;
-use longshore_interpreter::{raise, released};
+use longshore_interpreter::{drop_without_lock, raise};
 use longshore_pyobjects::value;
 
 /// A result whose statement has been sent and whose rows have not been taken.
@@ -138,7 +138,7 @@ impl Reading {
     }
 
     /// A result that has been received already.
-    pub(crate) fn received(
+    pub(crate) fn from_batches(
         py: Python<'_>,
         batches: Box<dyn Batches>,
         budget: Arc<Budget>,
@@ -150,7 +150,7 @@ impl Reading {
     }
 
     fn untaken(&self) -> Option<Box<dyn Batches>> {
-        locked(&self.batches).take()
+        lock(&self.batches).take()
     }
 
     pub(crate) fn take(&self) -> PyResult<Box<dyn Batches>> {
@@ -162,7 +162,7 @@ impl Drop for Reading {
     fn drop(&mut self) {
         let Some(batches) = self.untaken() else { return };
         self.progress.end();
-        released(batches);
+        drop_without_lock(batches);
     }
 }
 
@@ -189,7 +189,7 @@ impl Batches for Detached {
 
 impl Drop for Detached {
     fn drop(&mut self) {
-        released(self.0.take());
+        drop_without_lock(self.0.take());
     }
 }
 

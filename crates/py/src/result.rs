@@ -7,7 +7,7 @@ use arrow_schema::SchemaRef;
 use longshore_core::memory::release_reserve;
 use longshore_core::{
     Batches, Deadline, Decimals, Error, Kind, Process, Progress, ReadAhead, Result, Session, Uuids, Warnings,
-    locked,
+    lock,
 };
 use longshore_duckdb::{EngineBatches, ValueOptions, stream_error};
 use longshore_interpreter::ColumnStream;
@@ -21,7 +21,7 @@ use crate::limit::Limit;
 use crate::policy::{Frame, Policy};
 use crate::read::Reading;
 use longshore_arrow_source::apart;
-use longshore_interpreter::attached;
+use longshore_interpreter::with_lock;
 use longshore_interpreter::{raise, wrap};
 
 /// Returns the result on its way, of an engine that has begun.
@@ -66,7 +66,7 @@ pub(crate) fn open_result(
     let warnings = Arc::<Warnings>::default();
     let opened = py.detach(|| {
         let exported = EngineBatches::new(begun, policies, labels);
-        let framed = framed(Box::new(exported), &policy, &warnings, move |error| failure.behind(error))?;
+        let framed = for_frame(Box::new(exported), &policy, &warnings, move |error| failure.behind(error))?;
         Running::start(framed, engine, &deadline)
     });
     let budget = Limit::budget(memory_limit, policy.is_stream());
@@ -74,7 +74,7 @@ pub(crate) fn open_result(
 }
 
 /// Exact batches as a frame has them; an error goes through `behind`.
-pub(crate) fn framed(
+pub(crate) fn for_frame(
     batches: Box<dyn Batches>,
     policy: &Policy,
     warnings: &Arc<Warnings>,
@@ -106,7 +106,7 @@ struct Cancel(Py<PyAny>);
 impl Cancel {
     fn call(&self) {
         // An engine that cannot be stopped any more has ended. Without an interpreter there is none.
-        let _ = attached(|py| self.0.call0(py).map(drop));
+        let _ = with_lock(|py| self.0.call0(py).map(drop));
     }
 }
 
@@ -117,7 +117,7 @@ impl Failure {
     /// The exception behind `error`, or the error itself.
     fn behind(&self, error: Error) -> Error {
         let Some(failure) = &self.0 else { return error };
-        let noted = attached(|py| {
+        let noted = with_lock(|py| {
             let noted = failure.bind(py).call0()?;
             PyResult::Ok((!noted.is_none()).then(|| PyErr::from_value(noted)))
         });
@@ -139,7 +139,7 @@ impl Drop for Engine {
         let Some(close) = self.close.take() else { return };
         let close = move || {
             release_reserve();
-            let _ = attached(|py| {
+            let _ = with_lock(|py| {
                 if let Err(error) = close.call0(py) {
                     error.write_unraisable(py, Some(close.bind(py)));
                 }
@@ -169,7 +169,7 @@ impl EngineStream {
 
 impl EngineStream {
     fn take(&self) -> Option<ColumnStream> {
-        locked(&self.0).take()
+        lock(&self.0).take()
     }
 }
 

@@ -37,11 +37,11 @@ fn seconds(seconds: f64) -> PyResult<Duration> {
 }
 
 /// The served source: a target, or a callable that opens sessions.
-fn served(given: &Bound<'_, PyAny>) -> Arc<Direct> {
+fn served_source(given: &Bound<'_, PyAny>) -> Arc<Direct> {
     if let Ok(target) = given.cast::<PyTarget>() {
         return target.get().0.clone();
     }
-    let driver = longshore_arrow_source::opened_by("served", given.clone().unbind());
+    let driver = longshore_arrow_source::python_driver("served", given.clone().unbind());
     Direct::new(driver, Target::from_keywords("served", BTreeMap::new()))
 }
 
@@ -64,8 +64,8 @@ impl FlightServer {
         limits: PyLimits,
         log: bool,
     ) -> PyResult<Self> {
-        let writers = served(writers);
-        let readers = readers.map_or_else(|| read_only(writers.clone()), served);
+        let writers = served_source(writers);
+        let readers = readers.map_or_else(|| read_only(writers.clone()), served_source);
         let tls = tls.map(|(certificate, key, client_authority)| Tls { certificate, key, client_authority });
         let place = Place { host, port, tls, users, insecure };
         let limits = Limits {
@@ -97,7 +97,7 @@ impl FlightServer {
     /// How many calls run, and how many results, transactions, prepared statements and sessions clients hold.
     #[getter]
     fn held(&self) -> usize {
-        self.0.held()
+        self.0.count_held()
     }
 
     /// Ends it: what runs has a few seconds.
@@ -109,7 +109,7 @@ impl FlightServer {
 impl Drop for FlightServer {
     fn drop(&mut self) {
         // The threads that end may need the interpreter's lock.
-        longshore_interpreter::unlocked(|| self.0.stop());
+        longshore_interpreter::without_lock(|| self.0.stop());
     }
 }
 

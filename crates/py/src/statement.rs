@@ -7,13 +7,13 @@ use pyo3::prelude::*;
 /// The statement in pieces: every second one is a parameter's place.
 #[pyfunction]
 pub(crate) fn sql_places<'a>(statement: &'a str, dialect: &str) -> PyResult<Vec<&'a str>> {
-    Ok(sql::places(named(dialect)?, statement))
+    Ok(sql::places(dialect_of(dialect)?, statement))
 }
 
 /// The statements of a script, without those that say nothing.
 #[pyfunction]
 pub(crate) fn sql_statements<'a>(script: &'a str, dialect: &str) -> PyResult<Vec<&'a str>> {
-    Ok(sql::statements(named(dialect)?, script))
+    Ok(sql::statements(dialect_of(dialect)?, script))
 }
 
 /// The first tokens of a statement in capitals, `most` at most.
@@ -22,6 +22,6 @@ pub(crate) fn sql_words(statement: &str, most: usize) -> Vec<String> {
     sql::first_words(&STANDARD, statement, most)
 }
 
-fn named(dialect: &str) -> PyResult<&'static Dialect> {
-    Dialect::named(dialect).ok_or_else(|| PyValueError::new_err(format!("no dialect {dialect:?}")))
+fn dialect_of(dialect: &str) -> PyResult<&'static Dialect> {
+    Dialect::from_name(dialect).ok_or_else(|| PyValueError::new_err(format!("no dialect {dialect:?}")))
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use arrow_array::{RecordBatch, RecordBatchIterator};
 use arrow_schema::Schema as ArrowSchema;
-use longshore_core::{Batches as _, Error, Frame, Progress, Result, Warnings, locked};
+use longshore_core::{Batches as _, Error, Frame, Progress, Result, Warnings, lock};
 use longshore_interpreter::capsule::{Schema, external, frame, schema_of, stream_capsule};
 use longshore_interpreter::raise;
 use longshore_store::{
@@ -18,7 +18,7 @@ use crate::interrupt::{CancelHandle, deadline, reading_deadline};
 use crate::limit::Limit;
 use crate::policy::Policy;
 use crate::read::Reading;
-use crate::result::framed;
+use crate::result::for_frame;
 
 /// A change to the store: its number, microseconds since 1970, the table, the operation, how many rows.
 type Change = (i64, i64, String, String, u64);
@@ -33,7 +33,7 @@ pub(crate) struct Store {
 
 impl Store {
     fn open_store(&self) -> PyResult<longshore_store::Store> {
-        let store = locked(&self.open).clone();
+        let store = lock(&self.open).clone();
         store.ok_or_else(|| raise(Error::interface(format!("the store {} is closed", self.path.display()))))
     }
 }
@@ -110,7 +110,7 @@ impl Store {
     }
 
     fn close(&self, py: Python<'_>) {
-        py.detach(|| drop(locked(&self.open).take()));
+        py.detach(|| drop(lock(&self.open).take()));
     }
 }
 
@@ -133,8 +133,8 @@ impl StoreTransaction {
     ) -> PyResult<T> {
         let deadline = deadline(py, self.timeout, Some(self.cancel.clone()))?;
         py.detach(|| {
-            let mut guard: MutexGuard<'_, Option<longshore_store::Transaction>> = locked(&self.transaction);
-            let transaction = guard.as_mut().ok_or_else(ended)?;
+            let mut guard: MutexGuard<'_, Option<longshore_store::Transaction>> = lock(&self.transaction);
+            let transaction = guard.as_mut().ok_or_else(ended_transaction)?;
             transaction.set_deadline(&deadline);
             work(transaction)
         })
@@ -143,11 +143,11 @@ impl StoreTransaction {
 
     fn take(&self, py: Python<'_>) -> PyResult<longshore_store::Transaction> {
         // Whoever has it may wait for the interpreter's lock.
-        py.detach(|| locked(&self.transaction).take()).ok_or_else(|| raise(ended()))
+        py.detach(|| lock(&self.transaction).take()).ok_or_else(|| raise(ended_transaction()))
     }
 }
 
-fn ended() -> Error {
+fn ended_transaction() -> Error {
     Error::interface("the transaction has ended")
 }
 
@@ -215,7 +215,7 @@ impl StoreTransaction {
         definition: Option<String>,
         replace: bool,
     ) -> PyResult<()> {
-        let definition = described(schema, key, definition)?;
+        let definition = definition_of(schema, key, definition)?;
         self.with(py, |transaction| transaction.create(name, &definition, replace))
     }
 
@@ -237,7 +237,7 @@ impl StoreTransaction {
         key: Vec<String>,
         definition: Option<String>,
     ) -> PyResult<()> {
-        let definition = described(schema, key, definition)?;
+        let definition = definition_of(schema, key, definition)?;
         let old: Vec<Option<String>> = fields.into_iter().map(|(_, old)| old).collect();
         self.with(py, |transaction| transaction.alter(name, &definition, &old))
     }
@@ -250,13 +250,13 @@ impl StoreTransaction {
         stream: &Bound<'_, PyAny>,
         operation: &str,
     ) -> PyResult<u64> {
-        let operation = named(operation)?;
+        let operation = operation_of(operation)?;
         let rows = frame(stream)?;
         self.with(py, |transaction| transaction.append(name, rows, operation))
     }
 
     fn begin_append(&self, py: Python<'_>, name: &str, schema: &Bound<'_, PyAny>) -> PyResult<()> {
-        let Definition { schema, .. } = described(schema, Vec::new(), None)?;
+        let Definition { schema, .. } = definition_of(schema, Vec::new(), None)?;
         self.with(py, |transaction| transaction.begin_append(name, &schema))
     }
 
@@ -416,7 +416,7 @@ impl StoreScan {
         let progress = Progress::new(None, Arc::default());
         let deadline = reading_deadline(py, None, cancel_handle, progress.clone())?;
         let warnings = Arc::<Warnings>::default();
-        let batches = framed(Box::new(self.take()?), &policy, &warnings, |error| error).map_err(raise)?;
+        let batches = for_frame(Box::new(self.take()?), &policy, &warnings, |error| error).map_err(raise)?;
         Ok(Reading::of(
             batches,
             Limit::budget(memory_limit, policy.is_stream()),
@@ -440,19 +440,19 @@ impl StoreScan {
 
 impl StoreScan {
     fn take(&self) -> PyResult<Scan> {
-        let scan = locked(&self.scan).take();
+        let scan = lock(&self.scan).take();
         scan.ok_or_else(|| raise(Error::interface("the rows have been handed over")))
     }
 }
 
-fn described(schema: &Bound<'_, PyAny>, key: Vec<String>, text: Option<String>) -> PyResult<Definition> {
+fn definition_of(schema: &Bound<'_, PyAny>, key: Vec<String>, text: Option<String>) -> PyResult<Definition> {
     let schema = ArrowSchema::try_from(&schema_of(schema)?);
     let schema =
         schema.map_err(|error| raise(Error::interface(format!("the schema cannot be read: {error}"))))?;
     Ok(Definition { schema: Arc::new(schema), key, text })
 }
 
-fn named(operation: &str) -> PyResult<Operation> {
+fn operation_of(operation: &str) -> PyResult<Operation> {
     let known = ["append", "insert", "replace", "truncate", "alter"];
     let found = known.into_iter().find(|known| *known == operation);
     found.ok_or_else(|| raise(Error::internal(format!("{operation:?} is not an operation"))))

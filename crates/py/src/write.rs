@@ -116,7 +116,7 @@ pub(crate) fn mysql_new_table(
 // The interpreter gives a value.
 #[allow(clippy::needless_pass_by_value)]
 pub(crate) fn postgresql_inlined(statement: &str, literals: Vec<String>) -> PyResult<String> {
-    longshore_postgres::inlined(statement, &literals).map_err(raise)
+    longshore_postgres::inline(statement, &literals).map_err(raise)
 }
 
 /// The format of a COPY of a frame into such columns, whose types have these OIDs and modifiers: its name, and the bytes.

@@ -82,7 +82,7 @@ pub(crate) fn classify(item: &Bound<'_, PyAny>) -> PyResult<Class> {
         return Ok(class);
     }
     for class in item.get_type().mro() {
-        if let Some(class) = named(&class.cast_into()?)? {
+        if let Some(class) = from_name(&class.cast_into()?)? {
             return Ok(class);
         }
     }
@@ -105,7 +105,7 @@ fn plain(item: &Bound<'_, PyAny>) -> Option<Class> {
 }
 
 /// Types that are known by name, so that their modules need not be imported.
-fn named(class: &Bound<'_, PyType>) -> PyResult<Option<Class>> {
+fn from_name(class: &Bound<'_, PyType>) -> PyResult<Option<Class>> {
     let module: String = class.module()?.extract()?;
     let name: String = class.name()?.extract()?;
     let module = module.split('.').next().unwrap_or_default();

@@ -23,7 +23,7 @@ pub(crate) fn unreadable(row: usize, message: impl Into<String>) -> Fault {
 
 /// An object that is not what it was when the column's type was found.
 #[cold]
-pub(crate) fn changed(row: usize) -> Fault {
+pub(crate) fn changed_object(row: usize) -> Fault {
     Fault::data(row, "the object was changed while it was read")
         .with_hint("let no other thread change the data meanwhile, or give a copy of it")
 }
@@ -34,7 +34,7 @@ pub(crate) fn is_raised(fault: &Fault) -> bool {
 }
 
 /// The error that the caller sees.
-pub(crate) fn located(fault: Fault, column: &str) -> Error {
+pub(crate) fn locate(fault: Fault, column: &str) -> Error {
     let row = Some(fault.row() as u64);
     fault.into_error(Place { column: Some(column.to_owned()), row, native_type: None })
 }

@@ -13,7 +13,7 @@ use pyo3::types::PyString;
 
 use crate::build::builder;
 use crate::class::Class;
-use crate::fault::{changed, is_raised, located, python_fault};
+use crate::fault::{changed_object, is_raised, locate, python_fault};
 use crate::kind::Kind;
 use crate::profile::Profile;
 use crate::read::{Reader, decimal_text, float};
@@ -48,7 +48,7 @@ impl Objects {
     /// Finds the type of `values`, a NumPy array of objects.
     pub fn new(values: &Bound<'_, PyAny>, name: &str, choices: Choices) -> Result<Self> {
         let slots = Slots::of(values)?;
-        let kind = kind(values.py(), &slots, choices).map_err(|fault| located(fault, name))?;
+        let kind = kind(values.py(), &slots, choices).map_err(|fault| locate(fault, name))?;
         let field: Field = kind.field(name);
         Ok(Self { values: values.clone().unbind(), rows: slots.len(), field: field.into(), kind, choices })
     }
@@ -63,13 +63,13 @@ impl Objects {
     pub fn array(&self, py: Python<'_>, start: usize, end: usize) -> Result<ArrayRef> {
         let slots = Slots::of(self.values.bind(py))?;
         let end = end.min(self.rows);
-        self.build(py, &slots, start.min(end)..end).map_err(|fault| located(fault, self.field.name()))
+        self.build(py, &slots, start.min(end)..end).map_err(|fault| locate(fault, self.field.name()))
     }
 
     fn build<'py>(&self, py: Python<'py>, slots: &Slots<'py>, rows: Range<usize>) -> Result<ArrayRef, Fault> {
         // A shorter array would look complete.
         if slots.len() != self.rows {
-            return Err(changed(rows.start));
+            return Err(changed_object(rows.start));
         }
         let mut reader = Reader::new(py);
         let mut builder = builder(&self.kind, rows.len());
@@ -95,7 +95,7 @@ pub fn texts(
     let mut arrays: Vec<ArrayRef> = Vec::new();
     let mut has_text = false;
     for start in (0..slots.len()).step_by(chunk.max(1)) {
-        py.check_signals().map_err(|error| located(python_fault(py, start, error), name))?;
+        py.check_signals().map_err(|error| locate(python_fault(py, start, error), name))?;
         let end = slots.len().min(start.saturating_add(chunk));
         let mut array = StringViewBuilder::with_capacity(end - start);
         for row in start..end {
@@ -107,7 +107,7 @@ pub fn texts(
                     array.append_value(text);
                     has_text = true;
                 }
-                Err(fault) if is_raised(&fault) => return Err(located(fault, name)),
+                Err(fault) if is_raised(&fault) => return Err(locate(fault, name)),
                 _ => return Ok(None),
             }
         }

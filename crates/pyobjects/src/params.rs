@@ -72,11 +72,11 @@ fn at_depth(item: &Bound<'_, PyAny>, depth: usize) -> PyResult<Value> {
             text.extract().map(Value::Json)
         }
         Class::Other => other(item, depth),
-        class => scalar(item, class).map_err(raised),
+        class => scalar(item, class).map_err(exception),
     }
 }
 
-fn raised(error: ReadError) -> PyErr {
+fn exception(error: ReadError) -> PyErr {
     match error {
         ReadError::Python(error) => error,
         ReadError::Unrepresentable(what, _) => {

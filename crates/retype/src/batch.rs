@@ -28,7 +28,7 @@ pub fn retyped_batch(
 ) -> longshore_core::Result<RecordBatch> {
     let columns = batch.columns().iter().zip(schema.fields()).collect();
     let columns = by_column(batch.num_rows(), columns, |(array, field): (&ArrayRef, &FieldRef)| {
-        retyped(array, field.data_type(), &mut losses(field)).map_err(|fault| {
+        retype(array, field.data_type(), &mut losses(field)).map_err(|fault| {
             let row = before + fault.row() as u64;
             fault.into_error(Place::of(field, Some(row)))
         })
@@ -50,7 +50,7 @@ pub fn with_inner_fields(data_type: &DataType, change: &impl Fn(&Field) -> Field
     }
 }
 
-fn retyped(array: &ArrayRef, data_type: &DataType, losses: &mut Losses) -> Result<ArrayRef, Fault> {
+fn retype(array: &ArrayRef, data_type: &DataType, losses: &mut Losses) -> Result<ArrayRef, Fault> {
     if array.data_type() == data_type {
         return Ok(array.clone());
     }
@@ -59,7 +59,7 @@ fn retyped(array: &ArrayRef, data_type: &DataType, losses: &mut Losses) -> Resul
         (DataType::LargeList(item), _) => list::<i64>(array, item, losses),
         (DataType::FixedSizeList(item, size), _) => {
             let list = array.as_fixed_size_list();
-            let values = retyped(list.values(), item.data_type(), losses)?;
+            let values = retype(list.values(), item.data_type(), losses)?;
             let list = FixedSizeListArray::try_new(item.clone(), *size, values, list.nulls().cloned());
             Ok(Arc::new(list.map_err(|error| unlike(&error))?))
         }
@@ -73,11 +73,11 @@ fn retyped(array: &ArrayRef, data_type: &DataType, losses: &mut Losses) -> Resul
             Ok(Arc::new(decimals::doubles_of_wide(array.as_primitive(), losses)))
         }
         (DataType::Decimal128(precision, scale), DataType::Decimal128(_, own)) => {
-            decimals::rescaled(array.as_primitive::<Decimal128Type>(), Some, *own, (*precision, *scale))
+            decimals::to_scale(array.as_primitive::<Decimal128Type>(), Some, *own, (*precision, *scale))
         }
         (DataType::Decimal128(precision, scale), DataType::Decimal256(_, own)) => {
             let wide = array.as_primitive::<Decimal256Type>();
-            decimals::rescaled(wide, i256::to_i128, *own, (*precision, *scale))
+            decimals::to_scale(wide, i256::to_i128, *own, (*precision, *scale))
         }
         (DataType::Utf8, DataType::FixedSizeBinary(_)) => {
             let uuids = array.as_fixed_size_binary().iter();
@@ -107,7 +107,7 @@ fn list<O: OffsetSizeTrait>(
 ) -> Result<ArrayRef, Fault> {
     let list = array.as_list::<O>();
     let values =
-        retyped(list.values(), item.data_type(), losses).map_err(|fault| outward(fault, list.offsets()))?;
+        retype(list.values(), item.data_type(), losses).map_err(|fault| outward(fault, list.offsets()))?;
     let (offsets, nulls) = (list.offsets().clone(), list.nulls().cloned());
     let list = GenericListArray::<O>::try_new(item.clone(), offsets, values, nulls);
     Ok(Arc::new(list.map_err(|error| unlike(&error))?))
@@ -124,9 +124,8 @@ fn map(array: &MapArray, entries: &FieldRef, sorted: bool, losses: &mut Losses) 
 
 fn structure(array: &StructArray, fields: &Fields, losses: &mut Losses) -> Result<StructArray, Fault> {
     let columns = array.columns().iter().zip(fields);
-    let columns = columns
-        .map(|(column, field)| retyped(column, field.data_type(), losses))
-        .collect::<Result<_, _>>()?;
+    let columns =
+        columns.map(|(column, field)| retype(column, field.data_type(), losses)).collect::<Result<_, _>>()?;
     StructArray::try_new_with_length(fields.clone(), columns, array.nulls().cloned(), array.len())
         .map_err(|error| unlike(&error))
 }

@@ -83,7 +83,7 @@ fn with_hint(fault: CellFault) -> CellFault {
 }
 
 #[allow(clippy::unnecessary_wraps)] // one of several functions of one type
-fn copied(cell: &[u8], to: &mut Vec<u8>) -> Result<(), Misfit> {
+fn copy(cell: &[u8], to: &mut Vec<u8>) -> Result<(), Misfit> {
     to.extend_from_slice(cell);
     Ok(())
 }
@@ -93,19 +93,19 @@ fn render(item: &Item<'_>, form: Form, digits: &mut String, to: &mut Vec<u8>) ->
     match item {
         Item::Bool(value) => {
             let words = if form == Form::Text { ["false", "true"] } else { ["0", "1"] };
-            copied(words[usize::from(*value)].as_bytes(), to)
+            copy(words[usize::from(*value)].as_bytes(), to)
         }
         Item::Int(_) | Item::UInt(_) | Item::Decimal(..) | Item::WideDecimal(..) => {
             digits.clear();
             push_number(digits, item);
-            copied(digits.as_bytes(), to)
+            copy(digits.as_bytes(), to)
         }
-        Item::Float(value) => copied(real(f64::from(*value), form).as_bytes(), to),
-        Item::Double(value) => copied(real(*value, form).as_bytes(), to),
+        Item::Float(value) => copy(real(f64::from(*value), form).as_bytes(), to),
+        Item::Double(value) => copy(real(*value, form).as_bytes(), to),
         Item::Text(text) => of_text(text, form, to),
         Item::Bytes(bytes) => of_bytes(bytes, form, to),
         Item::Uuid(bytes) => of_bytes(bytes.as_slice(), form, to),
-        item if form == Form::Text => copied(shown(item)?.as_bytes(), to),
+        item if form == Form::Text => copy(show(item)?.as_bytes(), to),
         item => temporal(item, form, to),
     }
 }
@@ -120,24 +120,24 @@ fn real(value: f64, form: Form) -> String {
 
 fn of_text(text: &str, form: Form, to: &mut Vec<u8>) -> Result<(), Misfit> {
     match form {
-        Form::Uuid => copied(&uuid(text.as_bytes())?, to),
+        Form::Uuid => copy(&uuid(text.as_bytes())?, to),
         // As PostgreSQL's ADBC driver writes them.
-        Form::Number if text == "nan" => copied(b"NaN", to),
-        Form::Number if text == "inf" => copied(b"Infinity", to),
-        Form::Number if text == "-inf" => copied(b"-Infinity", to),
-        _ => copied(text.as_bytes(), to),
+        Form::Number if text == "nan" => copy(b"NaN", to),
+        Form::Number if text == "inf" => copy(b"Infinity", to),
+        Form::Number if text == "-inf" => copy(b"-Infinity", to),
+        _ => copy(text.as_bytes(), to),
     }
 }
 
 fn of_bytes(bytes: &[u8], form: Form, to: &mut Vec<u8>) -> Result<(), Misfit> {
     if form != Form::Text {
-        return copied(bytes, to);
+        return copy(bytes, to);
     }
     for (at, byte) in bytes.iter().enumerate() {
         if matches!(at, 4 | 6 | 8 | 10) {
             to.push(b'-');
         }
-        copied(format!("{byte:02x}").as_bytes(), to)?;
+        copy(format!("{byte:02x}").as_bytes(), to)?;
     }
     Ok(())
 }
@@ -155,15 +155,15 @@ fn temporal(item: &Item<'_>, form: Form, to: &mut Vec<u8>) -> Result<(), Misfit>
     match form {
         Form::Date if micros % DAY == 0 => {
             let days = i32::try_from(micros / DAY).map_err(|_| Misfit::fault("the date is out of range"))?;
-            copied(&days.to_le_bytes(), to)
+            copy(&days.to_le_bytes(), to)
         }
         Form::Date => Err(Misfit::fault("the timestamp is not at midnight")),
-        _ => copied(&micros.to_le_bytes(), to),
+        _ => copy(&micros.to_le_bytes(), to),
     }
 }
 
 /// The text of a date or a time.
-fn shown(item: &Item<'_>) -> Result<String, Misfit> {
+fn show(item: &Item<'_>) -> Result<String, Misfit> {
     let datetime = |count: i64, unit: TimeUnit| match unit {
         TimeUnit::Second => as_datetime::<TimestampSecondType>(count),
         TimeUnit::Millisecond => as_datetime::<TimestampMillisecondType>(count),
@@ -180,7 +180,7 @@ fn shown(item: &Item<'_>) -> Result<String, Misfit> {
         Item::Time(count, _) => as_time::<Time64NanosecondType>(*count).map(|time| time.to_string()),
         _ => None,
     };
-    text.ok_or_else(|| Misfit::fault(format!("{} is beyond the calendar", item.shown())))
+    text.ok_or_else(|| Misfit::fault(format!("{} is beyond the calendar", item.show())))
 }
 
 #[cfg(test)]

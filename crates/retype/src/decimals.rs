@@ -25,7 +25,7 @@ const EXACT_INTEGERS: u64 = 1 << 53;
 /// `schema` with doubles or integers for decimals at every depth, save in the columns of the names `exact`.
 #[must_use]
 pub fn double_schema(schema: &Schema, exact: &[String]) -> SchemaRef {
-    changed(schema, |field| {
+    change(schema, |field| {
         let is_exact = exact.iter().any(|name| name == field.name());
         if is_exact { field.clone() } else { double(field) }
     })
@@ -34,7 +34,7 @@ pub fn double_schema(schema: &Schema, exact: &[String]) -> SchemaRef {
 /// `schema` with integers at every depth for decimals that stand for them, and no other change.
 #[must_use]
 pub fn integer_schema(schema: &Schema) -> SchemaRef {
-    changed(schema, integer)
+    change(schema, integer)
 }
 
 /// `batch` under what [`double_schema`] or [`integer_schema`] made of its schema; `before` rows of the result went before.
@@ -48,7 +48,7 @@ pub fn double_batch(
     retyped_batch(batch, schema, before, |field| Losses::of_doubles(field.name(), warnings))
 }
 
-fn changed(schema: &Schema, change: impl Fn(&Field) -> Field) -> SchemaRef {
+fn change(schema: &Schema, change: impl Fn(&Field) -> Field) -> SchemaRef {
     Arc::new(Schema::new(schema.fields().iter().map(|field| change(field)).collect::<Vec<Field>>()))
 }
 
@@ -138,21 +138,21 @@ fn nearest(value: i128, scale: i8) -> f64 {
         // Both operands are exact, so that the division rounds once.
         #[allow(clippy::cast_precision_loss)]
         (Ok(small), Some(power)) if small.unsigned_abs() <= EXACT_INTEGERS => small as f64 / power,
-        _ => parsed(&value, scale),
+        _ => parse(&value, scale),
     }
 }
 
 /// As [`nearest`], of a value that may need 256 bits.
 fn nearest_of_wide(value: i256, scale: i8) -> f64 {
-    value.to_i128().map_or_else(|| parsed(&value, scale), |narrow| nearest(narrow, scale))
+    value.to_i128().map_or_else(|| parse(&value, scale), |narrow| nearest(narrow, scale))
 }
 
-fn parsed(value: &impl std::fmt::Display, scale: i8) -> f64 {
+fn parse(value: &impl std::fmt::Display, scale: i8) -> f64 {
     format!("{value}e{}", -i32::from(scale)).parse().unwrap_or(f64::NAN)
 }
 
 /// `array`, of the scale `own`, under the precision and scale `to`; `narrow` gives a value's integer where it has so few digits.
-pub(crate) fn rescaled<T: Arrow>(
+pub(crate) fn to_scale<T: Arrow>(
     array: &PrimitiveArray<T>,
     narrow: impl Fn(T::Native) -> Option<i128>,
     own: i8,

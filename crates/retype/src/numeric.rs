@@ -26,7 +26,7 @@ pub(crate) fn is_numeric(field: &Field) -> bool {
 
 /// The type of a numeric; text where only the whole result tells its scale.
 pub(crate) fn data_type(field: &Field, options: &ReadOptions) -> DataType {
-    match (declared(field), options.decimals) {
+    match (declared_precision(field), options.decimals) {
         (_, Decimals::Float64) => DataType::Float64,
         (Some((precision @ ..=38, scale)), _) => DataType::Decimal128(precision, scale),
         (Some((precision, scale)), _) if precision <= options.decimal_digits => {
@@ -38,7 +38,7 @@ pub(crate) fn data_type(field: &Field, options: &ReadOptions) -> DataType {
 }
 
 /// Precision and scale of `numeric(p, s)` in Arrow: p and s are packed, and s has 11 bits with its sign.
-fn declared(field: &Field) -> Option<(u8, i8)> {
+fn declared_precision(field: &Field) -> Option<(u8, i8)> {
     let packed = field.metadata().get(MODIFIER)?.parse::<i32>().ok()?.checked_sub(4).filter(|it| *it >= 0)?;
     let (precision, scale) = ((packed >> 16) & 0xffff, ((packed & 0x7ff) ^ 1024) - 1024);
     let digits = if scale < 0 { precision - scale } else { precision.max(scale) };
@@ -47,7 +47,7 @@ fn declared(field: &Field) -> Option<(u8, i8)> {
 }
 
 /// A field whose type the whole result tells.
-pub(crate) fn deferred(field: Field) -> Field {
+pub(crate) fn defer(field: Field) -> Field {
     let mut metadata = field.metadata().clone();
     metadata.insert(DEFERRED.to_owned(), "numeric".to_owned());
     field.with_metadata(metadata)

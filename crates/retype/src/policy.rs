@@ -90,9 +90,9 @@ fn schemas(schema: &Schema, options: &ReadOptions) -> Result<(SchemaRef, SchemaR
 fn field_under(field: &Field, options: &ReadOptions) -> Result<Field> {
     let is_numeric = numeric::is_numeric(field);
     let native = if is_numeric { numeric::data_type(field, options) } else { field.data_type().clone() };
-    let wanted = options.wanted(field.name());
+    let wanted = options.wanted_type(field.name());
     if wanted.is_none() && is_numeric && native == DataType::Utf8 {
-        return Ok(numeric::deferred(field.clone()));
+        return Ok(numeric::defer(field.clone()));
     }
     let wanted = wanted.unwrap_or(&native);
     if wanted == field.data_type() && !is_numeric {

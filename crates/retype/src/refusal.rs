@@ -7,7 +7,7 @@ use longshore_core::{Error, Place};
 #[must_use]
 pub fn polars_refusal(schema: &Schema) -> Option<Error> {
     schema.fields().iter().find_map(|field| {
-        let what = refused(field.data_type())?;
+        let what = refusal_of(field.data_type())?;
         let place = Place { column: Some(field.name().clone()), ..Place::default() };
         Some(Error::not_supported(format!("polars has no type for {what}")).at(place).with_hint(
             format!(
@@ -18,16 +18,16 @@ pub fn polars_refusal(schema: &Schema) -> Option<Error> {
     })
 }
 
-fn refused(data_type: &DataType) -> Option<&'static str> {
+fn refusal_of(data_type: &DataType) -> Option<&'static str> {
     match data_type {
         DataType::Interval(_) => Some("intervals of months, days and nanoseconds"),
         DataType::Decimal256(..) => Some("decimals of more than 38 digits"),
         DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) => {
-            refused(item.data_type())
+            refusal_of(item.data_type())
         }
         DataType::Union(..) => Some("values of several types in one column"),
-        DataType::Map(entries, _) => refused(entries.data_type()),
-        DataType::Struct(fields) => fields.iter().find_map(|field| refused(field.data_type())),
+        DataType::Map(entries, _) => refusal_of(entries.data_type()),
+        DataType::Struct(fields) => fields.iter().find_map(|field| refusal_of(field.data_type())),
         _ => None,
     }
 }

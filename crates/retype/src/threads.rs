@@ -4,7 +4,7 @@ use std::num::NonZero;
 use std::sync::Mutex;
 use std::thread::available_parallelism;
 
-use longshore_core::{locked, run_jobs};
+use longshore_core::{lock, run_jobs};
 
 /// The rows from which on threads save more than they cost: a table's in memory comes in such batches, and a network's does not.
 const MANY: usize = 1 << 17;
@@ -20,7 +20,7 @@ pub fn by_column<T: Send, R: Send>(rows: usize, columns: Vec<T>, work: impl Fn(T
         columns.len(),
         Some(cores.min(MOST_THREADS)),
         || true,
-        |at| locked(&columns[at]).take().map(&work),
+        |at| lock(&columns[at]).take().map(&work),
     );
     made.into_iter().flatten().collect()
 }

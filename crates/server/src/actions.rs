@@ -27,7 +27,7 @@ use crate::engine::Where;
 use crate::handle::handle_text;
 use crate::service::{Replies, Service};
 use crate::shared::{BEFORE, OpenTransaction, Prepared, Shared};
-use crate::status::{malformed, status, unknown};
+use crate::status::{not_flight_sql, status, unknown};
 
 /// The most parts of a result.
 const MOST_PARTS: i64 = 64;
@@ -76,13 +76,13 @@ pub(crate) fn action_types() -> Vec<ActionType> {
     .collect()
 }
 
-fn unpacked<T: ProstMessageExt + Default>(body: &Bytes) -> Result<T, Status> {
-    let any = Any::decode(body.as_ref()).map_err(malformed)?;
-    any.unpack().map_err(malformed)?.ok_or_else(|| malformed("the action has another message"))
+fn unpack<T: ProstMessageExt + Default>(body: &Bytes) -> Result<T, Status> {
+    let any = Any::decode(body.as_ref()).map_err(not_flight_sql)?;
+    any.unpack().map_err(not_flight_sql)?.ok_or_else(|| not_flight_sql("the action has another message"))
 }
 
 fn plain<T: Message + Default>(body: &Bytes) -> Result<T, Status> {
-    T::decode(body.as_ref()).map_err(malformed)
+    T::decode(body.as_ref()).map_err(not_flight_sql)
 }
 
 fn ipc(schema: &Schema) -> Result<Bytes> {
@@ -105,9 +105,9 @@ impl Service {
     pub(crate) async fn act(&self, context: Context, action: Action) -> Reply {
         let body = action.body;
         let bodies = match action.r#type.as_str() {
-            "CreatePreparedStatement" => self.prepare(&context, unpacked(&body)?).await?,
+            "CreatePreparedStatement" => self.prepare(&context, unpack(&body)?).await?,
             "ClosePreparedStatement" => {
-                let asked: ActionClosePreparedStatementRequest = unpacked(&body)?;
+                let asked: ActionClosePreparedStatementRequest = unpack(&body)?;
                 let handle = handle_text(&asked.prepared_statement_handle)?;
                 drop(self.0.prepared.take(&context.caller.user, &handle));
                 Vec::new()
@@ -117,7 +117,7 @@ impl Service {
                 vec![ActionBeginTransactionResult { transaction_id: begun.into() }.as_any().encode_to_vec()]
             }
             "EndTransaction" => {
-                let asked: ActionEndTransactionRequest = unpacked(&body)?;
+                let asked: ActionEndTransactionRequest = unpack(&body)?;
                 let ended = move |shared: &Shared, context: &Context, deadline: &Deadline| {
                     end(shared, context, &asked, deadline)
                 };
@@ -125,14 +125,14 @@ impl Service {
                 Vec::new()
             }
             "CancelQuery" => {
-                let asked: ActionCancelQueryRequest = unpacked(&body)?;
-                let info = FlightInfo::decode(asked.info.as_ref()).map_err(malformed)?;
-                self.cancelled(&context, &info)?;
+                let asked: ActionCancelQueryRequest = unpack(&body)?;
+                let info = FlightInfo::decode(asked.info.as_ref()).map_err(not_flight_sql)?;
+                self.cancel(&context, &info)?;
                 vec![ActionCancelQueryResult { result: CANCELLED }.as_any().encode_to_vec()]
             }
             "CancelFlightInfo" => {
                 let asked: CancelFlightInfoRequest = plain(&body)?;
-                self.cancelled(&context, &asked.info.unwrap_or_default())?;
+                self.cancel(&context, &asked.info.unwrap_or_default())?;
                 vec![CancelFlightInfoResult { status: CANCELLED }.encode_to_vec()]
             }
             "SetSessionOptions" => return self.set_options(context, plain(&body)?).await,
@@ -155,7 +155,7 @@ impl Service {
         Ok(reply(bodies))
     }
 
-    fn cancelled(&self, context: &Context, info: &FlightInfo) -> Result<(), Status> {
+    fn cancel(&self, context: &Context, info: &FlightInfo) -> Result<(), Status> {
         if self.0.cancel(context, info)? { Ok(()) } else { Err(unknown("result")) }
     }
 
@@ -168,7 +168,7 @@ impl Service {
         let prepare = move |shared: &Shared, context: &Context, deadline: &Deadline| {
             let place = shared.place(context, transaction.as_deref(), deadline)?;
             let described = || {
-                let columns = shared.described(context, &place, &asked.query, deadline)?;
+                let columns = shared.describe(context, &place, &asked.query, deadline)?;
                 let dataset_schema = ipc(&columns)?;
                 let parameter_schema = parameters(&place, &asked.query, deadline)?;
                 let prepared =
@@ -221,8 +221,9 @@ impl Service {
 }
 
 fn set_cookie(response: &mut Response<Replies<arrow_flight::Result>>, value: &str) -> Result<(), Status> {
-    let cookie =
-        format!("{COOKIE}={value}").parse().map_err(|_| malformed("the session's name is not a header"))?;
+    let cookie = format!("{COOKIE}={value}")
+        .parse()
+        .map_err(|_| not_flight_sql("the session's name is not a header"))?;
     response.metadata_mut().insert("set-cookie", cookie);
     Ok(())
 }

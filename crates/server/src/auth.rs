@@ -10,7 +10,7 @@ use argon2::Argon2;
 use argon2::password_hash::{PasswordHash, PasswordHasher, PasswordVerifier, SaltString};
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use base64::{Engine, alphabet};
-use longshore_core::{Deadline, Error, Result, locked};
+use longshore_core::{Deadline, Error, Result, lock};
 use longshore_flight_protocol::wait;
 use ring::rand::{SecureRandom, SystemRandom};
 use tokio::sync::Semaphore;
@@ -53,7 +53,7 @@ pub(crate) struct Users {
 }
 
 /// The hash of a password, with a salt of its own.
-pub fn hashed(password: &str) -> Result<String> {
+pub fn hash(password: &str) -> Result<String> {
     let mut salt = [0_u8; 16];
     SystemRandom::new()
         .fill(&mut salt)
@@ -72,7 +72,7 @@ pub fn line_of(name: &str, password: &str, role: &str) -> Result<String> {
         return Err(Error::interface("the password is empty"));
     }
     role_of(role)?;
-    Ok(format!("{name}:{}:{role}", hashed(password)?))
+    Ok(format!("{name}:{}:{role}", hash(password)?))
 }
 
 fn role_of(word: &str) -> Result<Role> {
@@ -116,18 +116,18 @@ impl Users {
         }
         let processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
         let checks = Semaphore::new(processors);
-        Ok(Self { by_name: users, tokens: Mutex::default(), checks, nothing: hashed("")? })
+        Ok(Self { by_name: users, tokens: Mutex::default(), checks, nothing: hash("")? })
     }
 
     /// The user that a header names, by a password or by a token.
     pub(crate) fn caller(&self, metadata: &MetadataMap) -> Result<Caller, Status> {
         if let Some(token) = bearer(metadata) {
-            return self.of_token(token).ok_or_else(|| refused("the token is unknown, or has expired"));
+            return self.of_token(token).ok_or_else(|| refusal("the token is unknown, or has expired"));
         }
         let Some(basic) = after(authorization(metadata), "Basic ") else {
-            return Err(refused("a user and a password, or a token, are needed"));
+            return Err(refusal("a user and a password, or a token, are needed"));
         };
-        self.of_password(basic).ok_or_else(|| refused("the user or the password is wrong"))
+        self.of_password(basic).ok_or_else(|| refusal("the user or the password is wrong"))
     }
 
     /// A token for a caller; the one that it has come with, or a user could have any number.
@@ -136,14 +136,14 @@ impl Users {
             return Ok(token.to_owned());
         }
         let token = format!("{}{}", random()?, random()?);
-        let mut tokens = locked(&self.tokens);
+        let mut tokens = lock(&self.tokens);
         tokens.retain(|_, (_, used)| used.elapsed() < TOKEN);
         tokens.insert(token.clone(), (caller.clone(), Instant::now()));
         Ok(token)
     }
 
     fn of_token(&self, token: &str) -> Option<Caller> {
-        let mut tokens = locked(&self.tokens);
+        let mut tokens = lock(&self.tokens);
         let (caller, used) = tokens.get_mut(token)?;
         if used.elapsed() >= TOKEN {
             return None;
@@ -177,7 +177,7 @@ fn after<'a>(header: &'a str, word: &str) -> Option<&'a str> {
     header.get(..word.len()).filter(|start| start.eq_ignore_ascii_case(word)).map(|_| &header[word.len()..])
 }
 
-fn refused(reason: &str) -> Status {
+fn refusal(reason: &str) -> Status {
     Status::unauthenticated(format!("{reason} [SQLSTATE 28000]"))
 }
 
@@ -202,7 +202,7 @@ mod tests {
         let known = by(format!("bearer {token}"));
         assert_eq!(users.token(&users.caller(&known).unwrap(), &known).unwrap(), token);
         assert_ne!(users.token(&users.caller(&password).unwrap(), &password).unwrap(), token);
-        assert_eq!(locked(&users.tokens).len(), 2);
+        assert_eq!(lock(&users.tokens).len(), 2);
         assert!(users.caller(&by("Bearer x".into())).is_err());
     }
 

@@ -17,7 +17,7 @@ use bytes::{Buf, BufMut, Bytes, BytesMut};
 use futures_util::Stream;
 use http_body::Frame;
 use longshore_core::memory::rows_size;
-use longshore_core::{Error, Result, locked};
+use longshore_core::{Error, Result, lock};
 use prost::encoding::{WireType, encode_key, encode_varint};
 use tonic::Status;
 use tonic::body::Body;
@@ -236,7 +236,7 @@ where
         Box::pin(async {
             let mut response = answer.await?;
             let rows = response.extensions_mut().remove::<Rows>();
-            if let Some(encoded) = rows.and_then(|rows| locked(&rows.0).take()) {
+            if let Some(encoded) = rows.and_then(|rows| lock(&rows.0).take()) {
                 let sending = Sending { ready: VecDeque::new(), encoded: Some(encoded) };
                 *response.body_mut() = Body::new(sending);
             }

@@ -48,7 +48,7 @@ impl Engine {
 
     /// The deadline of a statement, which ends with its time or with `cancel`.
     pub(crate) fn deadline(&self, cancel: &CancelHandle) -> Deadline {
-        Deadline::new(Arc::new(Never), self.time).cancelled_by(cancel.clone())
+        Deadline::new(Arc::new(Never), self.time).with_cancel_handle(cancel.clone())
     }
 
     /// A session of its own, where names without a schema are of this one.
@@ -100,7 +100,7 @@ impl Where {
     /// Runs a statement for what it changes: how many rows, where that is told.
     pub(crate) fn update(&self, text: &str, deadline: &Deadline) -> Result<Option<u64>> {
         let mut rows = self.run(text, Vec::new(), deadline)?;
-        if let Some(done) = rows.batches.done() {
+        if let Some(done) = rows.batches.effect() {
             return Ok(done.rows);
         }
         rows.batches.try_fold(0, |rows, batch| Ok(rows + batch?.num_rows() as u64)).map(Some)

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use longshore_core::{CancelHandle, Error, Result, locked};
+use longshore_core::{CancelHandle, Error, Result, lock};
 use ring::rand::{SecureRandom, SystemRandom};
 
 /// The bytes of a handle, too many to be guessed.
@@ -66,7 +66,7 @@ impl<T> Expiring<T> {
         against: impl Fn(&T) -> Option<Error>,
     ) -> Result<String> {
         let handle = random()?;
-        let mut all = locked(&self.held);
+        let mut all = lock(&self.held);
         let own = all.entry(owner.to_owned()).or_default();
         if let Some(error) = own.values().find_map(|held| against(&held.object)) {
             return Err(error);
@@ -82,7 +82,7 @@ impl<T> Expiring<T> {
 
     /// Does `work` with the object of a handle, quickly: others wait.
     pub(crate) fn with<R>(&self, owner: &str, handle: &str, work: impl FnOnce(&mut T) -> R) -> Option<R> {
-        let mut held = locked(&self.held);
+        let mut held = lock(&self.held);
         let held = held.get_mut(owner)?.get_mut(handle)?;
         (held.used, held.until) = (Instant::now(), None);
         Some(work(&mut held.object))
@@ -96,7 +96,7 @@ impl<T> Expiring<T> {
         peer: Option<SocketAddr>,
         work: impl FnOnce(&T) -> R,
     ) -> Option<R> {
-        let mut held = locked(&self.held);
+        let mut held = lock(&self.held);
         let held = held.get_mut(owner)?.get_mut(handle)?;
         (held.maker.peer, held.until) = (peer, None);
         Some(work(&held.object))
@@ -104,12 +104,12 @@ impl<T> Expiring<T> {
 
     /// Takes the object of a handle.
     pub(crate) fn take(&self, owner: &str, handle: &str) -> Option<T> {
-        locked(&self.held).get_mut(owner)?.remove(handle).map(|held| held.object)
+        lock(&self.held).get_mut(owner)?.remove(handle).map(|held| held.object)
     }
 
     /// The handles of those of `owner`'s that are wanted.
     pub(crate) fn find_all(&self, owner: &str, is_wanted: impl Fn(&T) -> bool) -> Vec<String> {
-        let held = locked(&self.held);
+        let held = lock(&self.held);
         let wanted = held.get(owner).into_iter().flatten().filter(|(_, held)| is_wanted(&held.object));
         wanted.map(|(handle, _)| handle.clone()).collect()
     }
@@ -131,7 +131,7 @@ impl<T> Expiring<T> {
 
     /// Has what has come by a connection that is gone wait no longer than `time` for others.
     pub(crate) fn hurry(&self, peer: SocketAddr, time: Duration) {
-        let mut all = locked(&self.held);
+        let mut all = lock(&self.held);
         for held in
             all.values_mut().flat_map(HashMap::values_mut).filter(|held| held.maker.peer == Some(peer))
         {
@@ -140,7 +140,7 @@ impl<T> Expiring<T> {
     }
 
     /// Takes what no one has asked for in a long time, but for what is in use, and what no one can ask for.
-    pub(crate) fn expired(&self, is_used: impl Fn(&T) -> bool) -> Vec<T> {
+    pub(crate) fn take_expired(&self, is_used: impl Fn(&T) -> bool) -> Vec<T> {
         self.take_held(|held| {
             let is_late =
                 held.used.elapsed() >= self.idle || held.until.is_some_and(|at| at <= Instant::now());
@@ -149,11 +149,11 @@ impl<T> Expiring<T> {
     }
 
     fn take_held(&self, is_wanted: impl Fn(&Entry<T>) -> bool) -> Vec<T> {
-        locked(&self.held).values_mut().flat_map(|own| take_entries(own, &is_wanted)).collect()
+        lock(&self.held).values_mut().flat_map(|own| take_entries(own, &is_wanted)).collect()
     }
 
     fn take_own(&self, owner: &str, is_wanted: impl Fn(&Entry<T>) -> bool) -> Vec<T> {
-        locked(&self.held).get_mut(owner).map(|own| take_entries(own, is_wanted)).unwrap_or_default()
+        lock(&self.held).get_mut(owner).map(|own| take_entries(own, is_wanted)).unwrap_or_default()
     }
 
     /// Takes everything.
@@ -167,7 +167,7 @@ impl<T> Expiring<T> {
 
     /// How many are wanted, whosever they are.
     pub(crate) fn count(&self, is_wanted: impl Fn(&T) -> bool) -> usize {
-        locked(&self.held).values().flat_map(HashMap::values).filter(|held| is_wanted(&held.object)).count()
+        lock(&self.held).values().flat_map(HashMap::values).filter(|held| is_wanted(&held.object)).count()
     }
 }
 

@@ -5,22 +5,25 @@ use arrow_flight::sql::{Any, Command, ProstMessageExt, TicketStatementQuery};
 use prost::Message;
 use tonic::Status;
 
-use crate::status::malformed;
+use crate::status::not_flight_sql;
 
 /// The text of a handle.
 pub(crate) fn handle_text(handle: &[u8]) -> Result<String, Status> {
     std::str::from_utf8(handle)
         .map(str::to_owned)
-        .map_err(|_| malformed("a handle is not one of this server's"))
+        .map_err(|_| not_flight_sql("a handle is not one of this server's"))
 }
 
 /// A result's handle, and the number of the part.
 pub(crate) fn split_handle(handle: &[u8]) -> Result<(String, usize), Status> {
     let text = handle_text(handle)?;
     let (result, part) =
-        text.split_once('/').ok_or_else(|| malformed("a handle is not one of this server's"))?;
-    let part =
-        part.parse().ok().filter(|part| *part > 0).ok_or_else(|| malformed("a part has a number from 1"))?;
+        text.split_once('/').ok_or_else(|| not_flight_sql("a handle is not one of this server's"))?;
+    let part = part
+        .parse()
+        .ok()
+        .filter(|part| *part > 0)
+        .ok_or_else(|| not_flight_sql("a part has a number from 1"))?;
     Ok((result.to_owned(), part))
 }
 
@@ -39,6 +42,6 @@ pub(crate) fn read_already() -> Status {
 
 /// The command in a descriptor or a ticket.
 pub(crate) fn command(bytes: &[u8]) -> Result<Command, Status> {
-    let any = Any::decode(bytes).map_err(malformed)?;
-    Command::try_from(any).map_err(malformed)
+    let any = Any::decode(bytes).map_err(not_flight_sql)?;
+    Command::try_from(any).map_err(not_flight_sql)
 }

@@ -13,7 +13,7 @@ use crate::engine::{Ingestion, Where};
 use crate::handle::handle_text;
 use crate::reading;
 use crate::shared::Shared;
-use crate::status::{malformed, status};
+use crate::status::{not_flight_sql, status};
 use crate::uploads::Upload;
 
 /// The beginning of the options of Longshore's client beyond the protocol.
@@ -29,7 +29,7 @@ impl Shared {
         deadline: &Deadline,
     ) -> Result<u64, Status> {
         if context.caller.role == Role::Reader {
-            return Err(status(reading::refused()));
+            return Err(status(reading::refusal()));
         }
         let transaction = asked.transaction_id.as_deref().map(handle_text).transpose()?;
         if asked.temporary && transaction.is_none() {
@@ -39,7 +39,7 @@ impl Shared {
             ));
         }
         let place = self.place(context, transaction.as_deref(), deadline)?;
-        let schema = upload.schema.ok_or_else(|| malformed("no rows were sent"))?;
+        let schema = upload.schema.ok_or_else(|| not_flight_sql("no rows were sent"))?;
         let written = ingestion(&place, asked, deadline)
             .and_then(|ingestion| place.write(ingestion, schema, upload.batches.under(deadline), deadline));
         written.map_err(status)

@@ -28,11 +28,11 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use longshore_core::{Direct, Error, Process, Result, locked};
+use longshore_core::{Direct, Error, Process, Result, lock};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
 
-pub use crate::auth::{hashed, line_of};
+pub use crate::auth::{hash, line_of};
 pub use crate::reading::read_only;
 use crate::shared::Shared;
 
@@ -135,11 +135,11 @@ impl Server {
         runtime.spawn(async move {
             let served = transport::serve(router, listener, served, stopping).await;
             if let Err(error) = served {
-                log.failed(&error.to_string());
+                log.log_failure(&error.to_string());
             }
             let _ = ended.send(());
         });
-        shared.log.started(address);
+        shared.log.log_start(address);
         Ok(Self {
             address,
             stop,
@@ -158,25 +158,25 @@ impl Server {
 
     /// How many calls run, and how many results, transactions, prepared statements and sessions clients hold.
     #[must_use]
-    pub fn held(&self) -> usize {
-        self.shared.held()
+    pub fn count_held(&self) -> usize {
+        self.shared.count_held()
     }
 
     /// Takes no more connections, and waits for what runs; what does not end in time is cancelled.
     pub fn stop(&self) {
-        let Some(runtime) = locked(&self.runtime).take() else { return };
+        let Some(runtime) = lock(&self.runtime).take() else { return };
         if !self.process.is_current() {
             // A forked child has none of its threads.
             std::mem::forget(runtime);
             return;
         }
         self.stop.send_replace(true);
-        if locked(&self.stopped).recv_timeout(ENDING).is_err() {
+        if lock(&self.stopped).recv_timeout(ENDING).is_err() {
             self.shared.cancel_all();
         }
         self.shared.close();
         runtime.shutdown_timeout(ENDING);
-        self.shared.log.stopped();
+        self.shared.log.log_stop();
     }
 }
 

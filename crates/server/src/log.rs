@@ -29,21 +29,21 @@ impl Log {
         let _ = std::io::stderr().write_all(line.as_bytes());
     }
 
-    pub(crate) fn started(self, address: SocketAddr) {
+    pub(crate) fn log_start(self, address: SocketAddr) {
         self.write("started", &format!(",\"address\":\"{address}\""));
     }
 
-    pub(crate) fn stopped(self) {
+    pub(crate) fn log_stop(self) {
         self.write("stopped", "");
     }
 
-    pub(crate) fn failed(self, reason: &str) {
-        self.write("failed", &format!(",\"reason\":{}", quoted(reason)));
+    pub(crate) fn log_failure(self, reason: &str) {
+        self.write("failed", &format!(",\"reason\":{}", quote(reason)));
     }
 
-    pub(crate) fn refused(self, peer: Option<SocketAddr>) {
+    pub(crate) fn log_refusal(self, peer: Option<SocketAddr>) {
         let peer = peer.map(|peer| peer.ip().to_string()).unwrap_or_default();
-        self.write("refused", &format!(",\"peer\":{}", quoted(&peer)));
+        self.write("refused", &format!(",\"peer\":{}", quote(&peer)));
     }
 
     pub(crate) fn call(self, name: &'static str, user: &str) -> Call {
@@ -53,10 +53,10 @@ impl Log {
 
 impl Call {
     /// Tells the end of the call: its rows, where there are any, and the code of its error.
-    pub(crate) fn ended(&self, rows: Option<u64>, code: Option<tonic::Code>) {
+    pub(crate) fn log_end(&self, rows: Option<u64>, code: Option<tonic::Code>) {
         let rows = rows.map(|rows| format!(",\"rows\":{rows}")).unwrap_or_default();
         let code = code.map_or_else(|| "Ok".to_owned(), |code| format!("{code:?}"));
-        let (user, millis) = (quoted(&self.user), self.since.elapsed().as_millis());
+        let (user, millis) = (quote(&self.user), self.since.elapsed().as_millis());
         self.log.write(
             self.name,
             &format!(",\"user\":{user},\"milliseconds\":{millis}{rows},\"status\":\"{code}\""),
@@ -64,7 +64,7 @@ impl Call {
     }
 }
 
-fn quoted(text: &str) -> String {
+fn quote(text: &str) -> String {
     let escaped: String = text
         .chars()
         .map(|one| match one {

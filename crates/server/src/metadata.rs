@@ -138,7 +138,7 @@ impl Question {
                         &asked.fk_table,
                     )
             }),
-            Self::Types(asked) => types()?.record_batch(asked.data_type).map_err(|error| broken(&error)),
+            Self::Types(asked) => types()?.record_batch(asked.data_type).map_err(|error| failure(&error)),
             Self::Info(asked) => {
                 let mut info = information(&of.current(deadline)?, reads_only);
                 if asked.info.contains(&INGESTION) {
@@ -147,8 +147,8 @@ impl Question {
                 if asked.info.contains(&CATALOGUE) {
                     info.append(CATALOGUE, entries(&of.catalogue_queries(deadline)?));
                 }
-                let info = info.build().map_err(|error| broken(&error))?;
-                info.record_batch(asked.info.iter().copied()).map_err(|error| broken(&error))
+                let info = info.build().map_err(|error| failure(&error))?;
+                info.record_batch(asked.info.iter().copied()).map_err(|error| failure(&error))
             }
         }
     }
@@ -282,7 +282,7 @@ impl Catalogue<'_> {
         let schema = schema.unwrap_or_else(|_| Arc::new(Schema::empty()));
         let message: Result<IpcMessage, ArrowError> =
             SchemaAsIpc::new(&schema, &IpcWriteOptions::default()).try_into();
-        message.map(|message| message.0.to_vec()).map_err(|error| broken(&error))
+        message.map(|message| message.0.to_vec()).map_err(|error| failure(&error))
     }
 
     fn all(&self) -> Result<Vec<Table>> {
@@ -431,10 +431,10 @@ fn texts(column: &ArrayRef) -> Vec<Option<String>> {
 }
 
 fn batch(schema: &SchemaRef, columns: Vec<ArrayRef>) -> Result<RecordBatch> {
-    RecordBatch::try_new(schema.clone(), columns).map_err(|error| broken(&error))
+    RecordBatch::try_new(schema.clone(), columns).map_err(|error| failure(&error))
 }
 
-fn broken(error: &impl std::fmt::Display) -> Error {
+fn failure(error: &impl std::fmt::Display) -> Error {
     Error::internal(error.to_string())
 }
 
@@ -508,5 +508,5 @@ fn types() -> Result<XdbcTypeInfoData> {
             interval_precision: None,
         });
     }
-    builder.build().map_err(|error| broken(&error))
+    builder.build().map_err(|error| failure(&error))
 }

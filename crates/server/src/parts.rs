@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use longshore_core::memory::rows_size;
-use longshore_core::{Batches, CancelHandle, Deadline, Error, Kind, Result, locked};
+use longshore_core::{Batches, CancelHandle, Deadline, Error, Kind, Result, lock};
 
 use crate::engine::Rows;
 use crate::results::check_rows;
@@ -121,7 +121,7 @@ pub(crate) struct PartReader {
 
 /// Divides `rows` into so many parts; a thread of its own runs the statement to its end.
 /// Its first rows are there when this returns: what changes after it is no longer seen.
-pub(crate) fn divided(rows: Rows, count: usize, quota: Quota, deadline: &Deadline) -> Result<Vec<Part>> {
+pub(crate) fn divide(rows: Rows, count: usize, quota: Quota, deadline: &Deadline) -> Result<Vec<Part>> {
     let each = (0..count).map(|_| Queue::default()).collect();
     let queues = Queues { each, memory: quota.memory.clone(), disk: 0, end: None };
     let (queues, changed) = (Mutex::new(queues), Condvar::new());
@@ -129,7 +129,7 @@ pub(crate) fn divided(rows: Rows, count: usize, quota: Quota, deadline: &Deadlin
     let filled = shared.clone();
     let fill = move || {
         let ended = filled.fill(rows.batches, &quota);
-        locked(&filled.queues).end = Some(match ended {
+        lock(&filled.queues).end = Some(match ended {
             Ok(()) => End::Whole,
             Err(error) => End::Failed {
                 kind: error.kind(),
@@ -151,14 +151,13 @@ pub(crate) fn divided(rows: Rows, count: usize, quota: Quota, deadline: &Deadlin
 
 impl Shared {
     fn fill(&self, batches: Box<dyn Batches>, quota: &Quota) -> Result<()> {
-        let mut spills: Vec<Spill> = locked(&self.queues).each.iter().map(|_| Spill::default()).collect();
+        let mut spills: Vec<Spill> = lock(&self.queues).each.iter().map(|_| Spill::default()).collect();
         let mut rows = 0;
         for (batch, number) in batches.zip((0..spills.len()).cycle()) {
             let batch = batch?;
             rows += batch.num_rows() as u64;
             check_rows(rows, quota.rows)?;
-            let is_closed: Vec<bool> =
-                locked(&self.queues).each.iter().map(|queue| queue.is_closed).collect();
+            let is_closed: Vec<bool> = lock(&self.queues).each.iter().map(|queue| queue.is_closed).collect();
             if is_closed.iter().all(|is_closed| *is_closed) {
                 return Err(Error::new(Kind::Cancelled, "no one reads the parts of the result any more"));
             }
@@ -168,7 +167,7 @@ impl Shared {
             if let Some(batch) = self.keep(number, batch) {
                 // The readers go on while it is written.
                 let spilled = spills[number].write(&batch)?;
-                let mut queues = locked(&self.queues);
+                let mut queues = lock(&self.queues);
                 queues.push(number, Waiting::OnDisk(spilled));
                 if queues.disk > quota.disk {
                     return Err(full(quota.disk));
@@ -181,7 +180,7 @@ impl Shared {
 
     /// Waits until there are rows, or the end.
     fn wait_for_first(&self, deadline: &Deadline) -> Result<()> {
-        let mut queues = locked(&self.queues);
+        let mut queues = lock(&self.queues);
         while queues.end.is_none() && queues.each.iter().all(|queue| queue.waiting.is_empty()) {
             deadline.check()?;
             queues =
@@ -193,7 +192,7 @@ impl Shared {
     /// Keeps a batch in memory; gives it back where there is no room, nor a reader that makes some soon.
     fn keep(&self, number: usize, batch: RecordBatch) -> Option<RecordBatch> {
         let size = rows_size(&batch);
-        let mut queues = locked(&self.queues);
+        let mut queues = lock(&self.queues);
         // A reader that waits for its next batch has it without a way by the disk.
         while !queues.each[number].waiting.is_empty() && !queues.memory.has(size) {
             let taken = queues.each[number].taken;
@@ -243,7 +242,7 @@ impl PartReader {
     }
 
     fn next_batch(&self) -> Result<Option<RecordBatch>> {
-        let mut queues = locked(&self.shared.queues);
+        let mut queues = lock(&self.shared.queues);
         loop {
             let queue = &mut queues.each[self.number];
             if let Some(waiting) = queue.waiting.pop_front() {
@@ -288,7 +287,7 @@ impl Iterator for PartReader {
 
 impl Drop for PartReader {
     fn drop(&mut self) {
-        let mut queues = locked(&self.shared.queues);
+        let mut queues = lock(&self.shared.queues);
         let waiting = std::mem::take(&mut queues.each[self.number].waiting);
         for waiting in &waiting {
             queues.forget(waiting);
@@ -328,10 +327,10 @@ mod tests {
         assert!(keep(&one, 1));
         assert!(keep(&other, 0));
         assert!(!keep(&other, 0));
-        assert_eq!(room.used(), 4 * 7_200);
+        assert_eq!(room.used_bytes(), 4 * 7_200);
         for (shared, number) in [(&one, 0), (&one, 1), (&other, 0)] {
             drop(PartReader { shared: shared.clone(), number, deadline: Deadline::never() });
         }
-        assert_eq!(room.used(), 0);
+        assert_eq!(room.used_bytes(), 0);
     }
 }

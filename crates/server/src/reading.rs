@@ -45,7 +45,7 @@ struct ReadingSession {
 }
 
 /// The error of a statement that changes something.
-pub(crate) fn refused() -> Error {
+pub(crate) fn refusal() -> Error {
     Error::new(Kind::Programming, "this user only reads").with_sqlstate("25006").with_hint(
         "SELECT, WITH, VALUES, TABLE, SHOW, DESCRIBE and EXPLAIN do; a writer's role is in the file of users",
     )
@@ -59,7 +59,7 @@ fn check(text: &str) -> Result<()> {
     // What stands in a comment with ! is MySQL's to run.
     let is_hidden = text.contains("/*!");
     if !reads || is_hidden || tokens.iter().any(|token| FILES.iter().any(|word| token.is_word(word))) {
-        return Err(refused());
+        return Err(refusal());
     }
     Ok(())
 }
@@ -129,7 +129,7 @@ impl Session for ReadingSession {
         let is_owners = self.is_owners;
         match self.session.read(query, options) {
             Ok(batches) => Ok(Box::new(ReadingBatches { batches, is_owners })),
-            Err(Failed { error, session }) => Err(Failed { error, session: returned(session, is_owners) }),
+            Err(Failed { error, session }) => Err(Failed { error, session: give_back(session, is_owners) }),
         }
     }
 
@@ -192,7 +192,7 @@ impl Session for ReadingSession {
 }
 
 /// The session that only reads, outside of a transaction of the statement's own.
-fn returned(session: Option<Box<dyn Session>>, is_owners: bool) -> Option<Box<dyn Session>> {
+fn give_back(session: Option<Box<dyn Session>>, is_owners: bool) -> Option<Box<dyn Session>> {
     let mut session = ReadingSession { session: session?, is_owners };
     session.end().ok()?;
     Some(Box::new(session))
@@ -220,8 +220,8 @@ impl Batches for ReadingBatches {
         self.batches.finaliser()
     }
 
-    fn done(&self) -> Option<Done> {
-        self.batches.done()
+    fn effect(&self) -> Option<Done> {
+        self.batches.effect()
     }
 
     fn fails_transaction(&self) -> bool {
@@ -229,7 +229,7 @@ impl Batches for ReadingBatches {
     }
 
     fn into_session(self: Box<Self>) -> Option<Box<dyn Session>> {
-        returned(self.batches.into_session(), self.is_owners)
+        give_back(self.batches.into_session(), self.is_owners)
     }
 }
 

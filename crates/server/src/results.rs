@@ -11,7 +11,7 @@ use arrow_flight::FlightData;
 use arrow_schema::Schema;
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt, stream};
-use longshore_core::{CancelHandle, Deadline, Error, Kind, Result, locked};
+use longshore_core::{CancelHandle, Deadline, Error, Kind, Result, lock};
 use longshore_flight_protocol::wait;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tonic::{Response, Status};
@@ -40,14 +40,14 @@ struct RunningCall {
 impl Running {
     /// Stops everything.
     pub(crate) fn cancel_all(&self) {
-        for call in locked(&self.0).values() {
+        for call in lock(&self.0).values() {
             call.handle.cancel();
         }
     }
 
     /// How many calls there are.
     pub(crate) fn len(&self) -> usize {
-        locked(&self.0).len()
+        lock(&self.0).len()
     }
 
     /// Stops a user's calls of this name; whether there was one.
@@ -55,7 +55,7 @@ impl Running {
         let is_wanted = |call: &RunningCall| {
             call.caller.as_ref().is_some_and(|(owner, own)| (owner.as_str(), own.as_str()) == (user, name))
         };
-        let found: Vec<_> = locked(&self.0).extract_if(|_, call| is_wanted(call)).collect();
+        let found: Vec<_> = lock(&self.0).extract_if(|_, call| is_wanted(call)).collect();
         for (_, call) in &found {
             call.handle.cancel();
         }
@@ -75,7 +75,7 @@ impl Running {
 
     fn insert(self: &Arc<Self>, handle: CancelHandle, caller: Option<(String, String)>) -> Guard {
         let number = self.1.fetch_add(1, Ordering::Relaxed);
-        locked(&self.0).insert(number, RunningCall { handle: handle.clone(), caller });
+        lock(&self.0).insert(number, RunningCall { handle: handle.clone(), caller });
         Guard { handle, number, running: self.clone(), is_armed: true }
     }
 }
@@ -101,7 +101,7 @@ impl Guard {
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        locked(&self.running.0).remove(&self.number);
+        lock(&self.running.0).remove(&self.number);
         if self.is_armed {
             self.handle.cancel();
         }
@@ -232,11 +232,11 @@ pub(crate) fn of_rows(
                 break;
             }
             if code.is_some() {
-                return call.ended(Some(filling.rows), code);
+                return call.log_end(Some(filling.rows), code);
             }
         }
         filling.batches = None;
-        call.ended(Some(filling.rows), sender.is_closed().then_some(tonic::Code::Cancelled));
+        call.log_end(Some(filling.rows), sender.is_closed().then_some(tonic::Code::Cancelled));
     });
     let rest = stream::unfold((queue, None), |(queue, before)| queue.next(before));
     let frames = Box::pin(stream::iter([Ok(first)]).chain(rest));

@@ -18,13 +18,13 @@ impl Room {
         self.most
     }
 
-    pub(crate) fn used(&self) -> usize {
+    pub(crate) fn used_bytes(&self) -> usize {
         self.used.load(Ordering::Relaxed)
     }
 
     /// Those who ask at the same time may each get what is left.
     pub(crate) fn has(&self, size: usize) -> bool {
-        self.used() + size <= self.most
+        self.used_bytes() + size <= self.most
     }
 
     pub(crate) fn take(&self, size: usize) {

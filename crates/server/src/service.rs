@@ -27,7 +27,7 @@ use crate::metadata::Question;
 use crate::parts::Part;
 use crate::results::{Messages, of_batch, of_rows};
 use crate::shared::{PartToRead, Shared};
-use crate::status::{malformed, status};
+use crate::status::{not_flight_sql, status};
 use crate::uploads;
 
 fn question(command: Command) -> Result<Question, Status> {
@@ -45,13 +45,14 @@ fn question(command: Command) -> Result<Question, Status> {
         Command::CommandStatementSubstraitPlan(_) => {
             return Err(Status::unimplemented("the server runs SQL, and no Substrait plans"));
         }
-        other => return Err(malformed(format!("{} is not asked here", other.type_url()))),
+        other => return Err(not_flight_sql(format!("{} is not asked here", other.type_url()))),
     })
 }
 
 fn info(schema: &Schema, tickets: Vec<Ticket>, descriptor: FlightDescriptor) -> Result<FlightInfo, Status> {
     let is_ordered = tickets.len() == 1;
-    let mut info = FlightInfo::new().try_with_schema(schema).map_err(malformed)?.with_descriptor(descriptor);
+    let mut info =
+        FlightInfo::new().try_with_schema(schema).map_err(not_flight_sql)?.with_descriptor(descriptor);
     for ticket in tickets {
         info = info.with_endpoint(FlightEndpoint::new().with_ticket(ticket));
     }
@@ -90,7 +91,7 @@ impl Service {
             Command::CommandPreparedStatementQuery(asked) => {
                 let run = move |shared: &Shared, context: &Context, deadline: &Deadline| {
                     let handle = &asked.prepared_statement_handle;
-                    let (text, bound, transaction) = shared.prepared(context, handle)?;
+                    let (text, bound, transaction) = shared.find_prepared(context, handle)?;
                     shared.run(context, &text, bound, transaction, deadline)
                 };
                 let (schema, tickets) = self.0.blocking("prepared statement", &context, run).await?;
@@ -109,7 +110,8 @@ impl Service {
         let (text, transaction) = match command(&request.get_ref().cmd)? {
             Command::CommandStatementQuery(asked) => (asked.query, asked.transaction_id),
             Command::CommandPreparedStatementQuery(asked) => {
-                let (text, _, transaction) = self.0.prepared(&context, &asked.prepared_statement_handle)?;
+                let (text, _, transaction) =
+                    self.0.find_prepared(&context, &asked.prepared_statement_handle)?;
                 (text, transaction.map(Into::into))
             }
             other => return Ok(question(other)?.schema()),
@@ -117,7 +119,7 @@ impl Service {
         let transaction = transaction.as_deref().map(handle_text).transpose()?;
         let describe = move |shared: &Shared, context: &Context, deadline: &Deadline| {
             let place = shared.place(context, transaction.as_deref(), deadline)?;
-            shared.described(context, &place, &text, deadline).map_err(status)
+            shared.describe(context, &place, &text, deadline).map_err(status)
         };
         self.0.blocking("schema", &context, describe).await
     }
@@ -200,7 +202,7 @@ impl FlightService for Service {
     async fn get_schema(&self, request: Request<FlightDescriptor>) -> Result<Response<SchemaResult>, Status> {
         let schema = self.schema(request).await?;
         let options = IpcWriteOptions::default();
-        SchemaAsIpc::new(&schema, &options).try_into().map(Response::new).map_err(malformed)
+        SchemaAsIpc::new(&schema, &options).try_into().map(Response::new).map_err(not_flight_sql)
     }
 
     async fn do_get(&self, request: Request<Ticket>) -> Result<Response<Self::DoGetStream>, Status> {
@@ -238,7 +240,7 @@ impl FlightService for Service {
             Command::CommandPreparedStatementUpdate(asked) => {
                 let update = move |shared: &Shared, context: &Context, deadline: &Deadline| {
                     let (text, _, transaction) =
-                        shared.prepared(context, &asked.prepared_statement_handle)?;
+                        shared.find_prepared(context, &asked.prepared_statement_handle)?;
                     shared.update(context, &text, transaction.as_deref(), Some(upload), deadline)
                 };
                 let record_count = self.0.blocking("prepared update", &context, update).await?;
@@ -262,7 +264,7 @@ impl FlightService for Service {
                 let rows = self.0.blocking("ingest", &context, ingest).await?;
                 Ok(put(&DoPutUpdateResult { record_count: i64::try_from(rows).unwrap_or(-1) }))
             }
-            other => Err(malformed(format!("{} is not put", other.type_url()))),
+            other => Err(not_flight_sql(format!("{} is not put", other.type_url()))),
         }
     }
 

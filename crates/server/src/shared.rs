@@ -25,7 +25,7 @@ use crate::parts::{self, Part, Pending, Quota};
 use crate::results::{Guard, Running};
 use crate::room::Room;
 use crate::status::{status, unknown};
-use crate::transport::stopped;
+use crate::transport::wait_for_stop;
 use crate::uploads::{Bound, Incoming, Upload};
 
 /// How often what has expired is dropped.
@@ -116,7 +116,7 @@ impl Shared {
         }
     }
 
-    pub(crate) fn held(&self) -> usize {
+    pub(crate) fn count_held(&self) -> usize {
         let results = self.results.count(|pending| !pending.is_over());
         let kept = self.prepared.len() + self.transactions.len() + self.sessions.len();
         self.running.len() + results + kept
@@ -143,8 +143,8 @@ impl Shared {
     /// Drops what no client has asked for in a long time.
     pub(crate) fn sweep(&self) {
         let is_busy = |transaction: &OpenTransaction| transaction.connection.transaction().is_none();
-        end(self.results.expired(Pending::is_being_read), self.transactions.expired(is_busy));
-        drop((self.prepared.expired(|_| false), self.sessions.expired(|_| false)));
+        end(self.results.take_expired(Pending::is_being_read), self.transactions.take_expired(is_busy));
+        drop((self.prepared.take_expired(|_| false), self.sessions.take_expired(|_| false)));
     }
 
     /// Ends the transactions of a connection that is gone, for whose locks others may wait, and soon the results that no one reads.
@@ -247,7 +247,7 @@ impl Shared {
         guard.disarm();
         let done = done
             .unwrap_or_else(|_| Err(Status::internal("a defect of Longshore's server: please report it")));
-        call.ended(None, done.as_ref().err().map(Status::code));
+        call.log_end(None, done.as_ref().err().map(Status::code));
         done
     }
 
@@ -302,9 +302,9 @@ impl Shared {
         let rows = place.run(text, bound, deadline).map_err(status)?;
         let (schema, cancel) = (rows.batches.schema(), rows.deadline.cancel_handle());
         let parts = match parts {
-            Some(count) if rows.batches.done().is_none() => {
+            Some(count) if rows.batches.effect().is_none() => {
                 let Limits { part_disk, rows: most, .. } = self.limits;
-                parts::divided(
+                parts::divide(
                     rows,
                     count,
                     Quota { memory: self.room.clone(), disk: part_disk, rows: most },
@@ -379,7 +379,7 @@ impl Shared {
         kept.map(drop).ok_or_else(|| unknown("prepared statement"))
     }
 
-    pub(crate) fn prepared(
+    pub(crate) fn find_prepared(
         &self,
         context: &Context,
         handle: &[u8],
@@ -435,7 +435,7 @@ impl Shared {
     }
 
     /// The columns of what a statement returns; none of one without rows, or whose source knows them only once it has run.
-    pub(crate) fn described(
+    pub(crate) fn describe(
         &self,
         context: &Context,
         place: &Where,
@@ -488,7 +488,7 @@ pub(crate) fn placeholders(text: &str) -> usize {
 pub(crate) async fn sweep(shared: Arc<Shared>, mut stopping: watch::Receiver<bool>) {
     loop {
         tokio::select! {
-            () = stopped(&mut stopping) => return,
+            () = wait_for_stop(&mut stopping) => return,
             () = tokio::time::sleep(SWEEP) => {
                 let shared = shared.clone();
                 let _ = tokio::task::spawn_blocking(move || shared.sweep()).await;

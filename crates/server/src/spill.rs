@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use arrow_array::RecordBatch;
 use arrow_ipc::reader::StreamReader;
 use arrow_ipc::writer::StreamWriter;
-use longshore_core::{Error, Result, locked};
+use longshore_core::{Error, Result, lock};
 
 /// The bytes after which a file is followed by another: its room is given back once all of it is read.
 const SEGMENT: u64 = 64 << 20;
@@ -32,8 +32,8 @@ pub(crate) struct Spilled {
 
 impl Spill {
     pub(crate) fn write(&mut self, batch: &RecordBatch) -> Result<Spilled> {
-        let bytes = encoded(batch)?;
-        self.append(&bytes).map_err(|error| failed(&error))
+        let bytes = encode(batch)?;
+        self.append(&bytes).map_err(|error| failure(&error))
     }
 
     fn append(&mut self, bytes: &[u8]) -> std::io::Result<Spilled> {
@@ -45,7 +45,7 @@ impl Spill {
         };
         let at = segment.length;
         {
-            let mut file = locked(&segment.file);
+            let mut file = lock(&segment.file);
             file.seek(SeekFrom::Start(at))?;
             file.write_all(bytes)?;
         }
@@ -58,28 +58,28 @@ impl Spilled {
     pub(crate) fn read(&self) -> Result<RecordBatch> {
         let mut bytes = vec![0; self.length];
         let mut read = || {
-            let mut file = locked(&self.file);
+            let mut file = lock(&self.file);
             file.seek(SeekFrom::Start(self.at))?;
             file.read_exact(&mut bytes)
         };
-        read().map_err(|error| failed(&error))?;
-        decoded(&bytes)
+        read().map_err(|error| failure(&error))?;
+        decode(&bytes)
     }
 }
 
-fn failed(error: &std::io::Error) -> Error {
+fn failure(error: &std::io::Error) -> Error {
     Error::operational(format!("the parts of a result cannot wait on the disk: {error}"))
         .with_sqlstate("53100")
 }
 
-fn encoded(batch: &RecordBatch) -> Result<Vec<u8>> {
+fn encode(batch: &RecordBatch) -> Result<Vec<u8>> {
     let broken = |error: arrow_schema::ArrowError| Error::internal(error.to_string());
     let mut writer = StreamWriter::try_new(Vec::new(), &batch.schema()).map_err(broken)?;
     writer.write(batch).map_err(broken)?;
     writer.into_inner().map_err(broken)
 }
 
-fn decoded(bytes: &[u8]) -> Result<RecordBatch> {
+fn decode(bytes: &[u8]) -> Result<RecordBatch> {
     let broken = |error: arrow_schema::ArrowError| Error::internal(error.to_string());
     let mut reader = StreamReader::try_new(bytes, None).map_err(broken)?;
     reader.next().ok_or_else(|| Error::internal("a batch has gone on the disk"))?.map_err(broken)

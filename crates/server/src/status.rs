@@ -10,13 +10,13 @@ const LONGEST: usize = 2_000;
 /// The status of an error: its class by the code, its SQLSTATE in the text and in the trailer `sqlstate`.
 #[allow(clippy::needless_pass_by_value)] // `map_err` gives it
 pub(crate) fn status(error: Error) -> Status {
-    let mut status = Status::new(code(&error), shortened(error.to_string()));
+    let mut status = Status::new(code(&error), shorten(error.to_string()));
     set_error(&mut status, &error);
     status
 }
 
 /// A text that a header has room for, where most of what is not a letter takes three bytes for each of its own.
-fn shortened(mut text: String) -> String {
+fn shorten(mut text: String) -> String {
     let mut width = 0;
     let end = text.char_indices().find(|(_, one)| {
         width += if one.is_ascii_alphanumeric() { 1 } else { 3 * one.len_utf8() };
@@ -53,8 +53,8 @@ pub(crate) fn code(error: &Error) -> Code {
 }
 
 /// The status of what a client has sent and what is not a message of Flight SQL.
-pub(crate) fn malformed(what: impl std::fmt::Display) -> Status {
-    Status::invalid_argument(shortened(format!("the request is not one of Flight SQL: {what}")))
+pub(crate) fn not_flight_sql(what: impl std::fmt::Display) -> Status {
+    Status::invalid_argument(shorten(format!("the request is not one of Flight SQL: {what}")))
 }
 
 /// The status of a handle that names nothing, or what is another user's.

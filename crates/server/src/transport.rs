@@ -109,7 +109,7 @@ fn authenticate(shared: Arc<Shared>) -> impl FnMut(Request<()>) -> Result<Reques
         let find = || shared.context(request.metadata(), request.remote_addr());
         // A password takes a while to be checked.
         let found = if shared.users.is_some() { tokio::task::block_in_place(find) } else { find() };
-        let context = found.inspect_err(|_| shared.log.refused(request.remote_addr()))?;
+        let context = found.inspect_err(|_| shared.log.log_refusal(request.remote_addr()))?;
         request.extensions_mut().insert(context);
         Ok(request)
     }
@@ -125,12 +125,12 @@ pub(crate) async fn serve(
     let (sender, incoming) = mpsc::channel(1);
     let until = stopping.clone();
     tokio::spawn(accept(listener, shared, sender, until));
-    let end = async move { stopped(&mut stopping).await };
+    let end = async move { wait_for_stop(&mut stopping).await };
     router.serve_with_incoming_shutdown(ReceiverStream::new(incoming), end).await
 }
 
 /// Waits until the server is to stop.
-pub(crate) async fn stopped(stopping: &mut watch::Receiver<bool>) {
+pub(crate) async fn wait_for_stop(stopping: &mut watch::Receiver<bool>) {
     // One whose owner is gone has stopped, too.
     drop(stopping.wait_for(|stop| *stop).await);
 }
@@ -151,7 +151,7 @@ async fn accept(
             std::io::Result::Ok(Counted::new(stream, peer, shared.clone(), permit))
         };
         tokio::select! {
-            () = stopped(&mut stopping) => return,
+            () = wait_for_stop(&mut stopping) => return,
             accepted = next => {
                 // A client that is gone before it was served is not an error of the server's.
                 let Ok(connection) = accepted else {

@@ -15,7 +15,7 @@ use tokio::sync::mpsc;
 use tonic::{Status, Streaming};
 
 use crate::room::{Reserved, Room};
-use crate::status::{malformed, status};
+use crate::status::{not_flight_sql, status};
 
 /// The batches that wait for the statement.
 const AHEAD: usize = 2;
@@ -69,7 +69,7 @@ impl Iterator for Incoming {
 impl Incoming {
     fn arrive(&mut self) -> Arrived {
         // Its task could end without a word.
-        wait(&self.deadline, self.arriving.recv())?.unwrap_or_else(|| Err(unread()))
+        wait(&self.deadline, self.arriving.recv())?.unwrap_or_else(|| Err(unreadable()))
     }
 
     /// The same, which a client that stalls does not keep waiting beyond a deadline.
@@ -140,7 +140,7 @@ impl Messages {
     }
 }
 
-fn unread() -> Error {
+fn unreadable() -> Error {
     Error::operational("the client's data cannot be read")
 }
 
@@ -151,14 +151,14 @@ pub(crate) async fn open(
     idle: Duration,
 ) -> Result<Upload, Status> {
     let mut messages = Messages { stream, decoder: Decoder::new(most), idle };
-    let mut message = messages.next().await?.ok_or_else(|| malformed("nothing was sent"))?;
+    let mut message = messages.next().await?.ok_or_else(|| not_flight_sql("nothing was sent"))?;
     let descriptor = message.flight_descriptor.take();
-    let descriptor = descriptor.ok_or_else(|| malformed("the first message has no descriptor"))?;
+    let descriptor = descriptor.ok_or_else(|| not_flight_sql("the first message has no descriptor"))?;
     // A command without data comes alone.
     let schema = loop {
         match messages.decode(message).map_err(status)? {
             Decoded::Schema(schema) => break Some(schema),
-            Decoded::Batch(_) => return Err(malformed("the data does not begin with its schema")),
+            Decoded::Batch(_) => return Err(not_flight_sql("the data does not begin with its schema")),
             Decoded::Nothing => {}
         }
         match messages.next().await? {
@@ -209,12 +209,12 @@ mod tests {
         let room = Room::new(1 << 20);
         let kept = nulls(100).bound(&room, 5_000).unwrap();
         assert_eq!(kept.sets.len(), 100);
-        assert!(room.used() > 500_000);
+        assert!(room.used_bytes() > 500_000);
         for (rows, text) in [(100, 6_000), (1 << 40, 0)] {
             assert_eq!(nulls(rows).bound(&room, text).err().map(|error| error.kind()), Some(Kind::Memory));
         }
         drop(kept);
-        assert_eq!(room.used(), 0);
+        assert_eq!(room.used_bytes(), 0);
         assert!(nulls(100).bound(&room, 6_000).is_ok());
     }
 

@@ -17,7 +17,7 @@ pub fn misfit(item: &Item<'_>, misfit: Misfit, place: Place) -> Error {
         Misfit::Fault(fault) => *fault,
         Misfit::Null => ("the value cannot be written".into(), None),
     };
-    let error = Error::data(format!("{}: {what}", item.shown())).at(place);
+    let error = Error::data(format!("{}: {what}", item.show())).at(place);
     hint.into_iter().fold(error, Error::with_hint)
 }
 
@@ -41,7 +41,7 @@ pub fn not_null(sqlstate: &str, place: Place) -> Error {
 /// A value of a type that the column does not take.
 #[cold]
 #[must_use]
-pub fn unsuited(item: &Item<'_>) -> Misfit {
+pub fn wrong_type(item: &Item<'_>) -> Misfit {
     let hint = match item {
         Item::List(_) | Item::Row(..) => {
             "options={\"nested\": \"json\"} writes \"<column>\" as JSON into a column of JSON or text"
@@ -90,7 +90,7 @@ pub fn whole(item: &Item<'_>) -> Result<Option<i128>, Misfit> {
         Item::Double(value) => whole_double(*value),
         Item::Text(text) => text.parse().ok(),
         Item::WideDecimal(..) => None,
-        _ => return Err(unsuited(item)),
+        _ => return Err(wrong_type(item)),
     })
 }
 
@@ -196,14 +196,14 @@ pub fn double(text: &str, is_single: bool) -> Result<f64, Misfit> {
     };
     match read {
         Some((value, shortest)) if is_same_number(&shortest, text) => Ok(value),
-        _ => Err(rounded()),
+        _ => Err(inexact()),
     }
 }
 
 /// An exact number that is none of the column's floats.
 #[cold]
 #[must_use]
-pub fn rounded() -> Misfit {
+pub fn inexact() -> Misfit {
     Misfit::with_hint(
         "a float would round it",
         "make the column one of decimals, or cast the data to floats first",
@@ -245,7 +245,7 @@ pub fn no_label(labels: &[String]) -> Misfit {
 
 /// The text of a list or a struct as JSON, where the caller wants it `nested` so.
 pub fn document(item: &Item<'_>, field: &Field, nested: Nested) -> Result<String, Misfit> {
-    if nested == Nested::Json { json(item, field) } else { Err(unsuited(item)) }
+    if nested == Nested::Json { json(item, field) } else { Err(wrong_type(item)) }
 }
 
 /// A time in microseconds, which has no finer digit.

@@ -66,19 +66,19 @@ impl Key {
 
     /// A setting that has no effect here, and needs none.
     #[must_use]
-    pub const fn ignored(self) -> Self {
+    pub const fn ignore(self) -> Self {
         Self { support: Support::Ignored, ..self }
     }
 
     /// A setting that would have to have an effect that it does not have.
     #[must_use]
-    pub const fn refused(self) -> Self {
+    pub const fn refuse(self) -> Self {
         Self { support: Support::Refused, ..self }
     }
 
     fn is_called(&self, name: &str) -> bool {
         let is_switch = self.switch.is_some_and(|(switch, _)| switch == name);
-        folded(self.name) == name || is_switch || self.aliases.split(' ').any(|alias| alias == name)
+        fold(self.name) == name || is_switch || self.aliases.split(' ').any(|alias| alias == name)
     }
 }
 
@@ -94,7 +94,7 @@ pub struct Keys {
 impl Keys {
     /// The key called `name`; an error that names the closest one, or that says that it is not supported.
     pub fn find(&self, name: &str) -> Result<&'static Key> {
-        let wanted = folded(name);
+        let wanted = fold(name);
         let Some(key) = self.all.iter().find(|key| key.is_called(&wanted)) else {
             let known = self.all.iter().filter(|key| key.support != Support::Refused).map(|key| key.name);
             return Err(unknown(name, known, self.hint));
@@ -107,7 +107,7 @@ impl Keys {
     }
 }
 
-fn folded(name: &str) -> String {
+fn fold(name: &str) -> String {
     name.to_ascii_lowercase().replace('_', "-")
 }
 
@@ -145,7 +145,7 @@ impl Values {
                 .with_hint("take it out: the server ends every text there"));
         }
         let value = match key.switch {
-            Some((switch, [on, off])) if folded(name) == switch => {
+            Some((switch, [on, off])) if fold(name) == switch => {
                 if flag(switch, value)? {
                     on
                 } else {
@@ -211,8 +211,8 @@ impl Values {
     /// One of `choices`: the words for it, parted by spaces, and what they mean.
     pub fn choice<T: Copy>(&self, name: &str, choices: &[(&str, T)]) -> Result<Option<T>> {
         let Some(text) = self.text(name) else { return Ok(None) };
-        let wanted = folded(text);
-        let found = choices.iter().find(|(words, _)| words.split(' ').any(|word| folded(word) == wanted));
+        let wanted = fold(text);
+        let found = choices.iter().find(|(words, _)| words.split(' ').any(|word| fold(word) == wanted));
         found.map(|(_, meaning)| Some(*meaning)).ok_or_else(|| {
             let words = choices.iter().filter_map(|(words, _)| words.split(' ').next());
             Error::interface(format!("the connection setting {name} has an unknown value"))
@@ -267,7 +267,7 @@ impl Url {
         };
         // A slash in a password that was not encoded ends the authority there: what follows is not a database.
         if path.contains('@') {
-            return Err(broken("has an @ behind its first slash"));
+            return Err(url_error("has an @ behind its first slash"));
         }
         let mut url = Self { database: percent_decode(path, "database")?, ..Self::default() };
         if let Some(login) = login {
@@ -290,10 +290,10 @@ impl Url {
         let pairs = query.split('&').filter(|pair| !pair.is_empty());
         let decoded = pairs.map(|pair| {
             let (key, value) =
-                pair.split_once('=').ok_or_else(|| broken("has a setting without = behind its ?"))?;
+                pair.split_once('=').ok_or_else(|| url_error("has a setting without = behind its ?"))?;
             // So does a question mark. A name of a user may have an @, and a password that is a setting of its own.
             if value.contains('@') && !matches!(key, "user" | "password") {
-                return Err(broken("has an @ behind its ?"));
+                return Err(url_error("has an @ behind its ?"));
             }
             Ok((percent_decode(key, "setting")?, percent_decode(value, "setting's value")?))
         });
@@ -321,25 +321,25 @@ impl Url {
 fn split_port(host: &str) -> Result<(&str, &str)> {
     let (name, port) = match host.strip_prefix('[') {
         Some(bracketed) => {
-            let (name, after) = bracketed.split_once(']').ok_or_else(|| broken("has a [ without a ]"))?;
+            let (name, after) = bracketed.split_once(']').ok_or_else(|| url_error("has a [ without a ]"))?;
             match after.strip_prefix(':') {
                 Some(port) => (name, port),
                 None if after.is_empty() => (name, ""),
-                None => return Err(broken("has something other than a port behind a ]")),
+                None => return Err(url_error("has something other than a port behind a ]")),
             }
         }
         None => host.split_once(':').unwrap_or((host, "")),
     };
     if port.contains(':') {
         return Err(
-            broken("has too many colons in a host").with_hint("write an IPv6 address in brackets: [::1]")
+            url_error("has too many colons in a host").with_hint("write an IPv6 address in brackets: [::1]")
         );
     }
     Ok((name, port))
 }
 
 #[cold]
-fn broken(what: &str) -> Error {
+fn url_error(what: &str) -> Error {
     Error::interface(format!("the connection's URL {what}")).with_hint(
         "percent-encode special characters in user and password: @ as %40, / as %2F, : as %3A, ? as %3F; or give \
          the parts as a dict",
@@ -436,7 +436,7 @@ mod tests {
                 Key::new("time_out").or("limit timeout"),
                 Key::new("password").even_empty(),
                 Key::new("mode"),
-                Key::new("crl").refused(),
+                Key::new("crl").refuse(),
             ],
             hint: "write it as database",
         };

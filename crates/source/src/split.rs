@@ -39,7 +39,7 @@ impl NotSplit {
 }
 
 /// The plan of an attempt to split. After a failure, `stop` has the server wait for the next statement, and tells whether it does.
-pub fn planned(divided: Result<Parts, NotSplit>, stop: impl FnOnce() -> bool) -> Result<SplitPlan> {
+pub fn plan(divided: Result<Parts, NotSplit>, stop: impl FnOnce() -> bool) -> Result<SplitPlan> {
     let reason = match divided {
         Ok(parts) => return Ok(SplitPlan::Parts(parts)),
         Err(reason) => reason,

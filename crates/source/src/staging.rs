@@ -179,7 +179,7 @@ impl<S: Writer> Attempt<S> {
         let mut attempt = Self { session: Some(session), log: UndoLog::default() };
         match attempt.run(start) {
             Ok(started) => Ok((attempt, started)),
-            Err(error) => Err(attempt.failed(error)),
+            Err(error) => Err(attempt.fail(error)),
         }
     }
 
@@ -198,7 +198,7 @@ impl<S: Writer> Attempt<S> {
         let ended =
             self.run(|session, log| steps.into_iter().try_for_each(|step| log.step(session, step, rows)));
         if let Err(error) = ended {
-            return Err(self.failed(error));
+            return Err(self.fail(error));
         }
         self.log.undo.retain(|undo| undo.is_always);
         let Some(mut session) = self.session.take() else {
@@ -208,7 +208,7 @@ impl<S: Writer> Attempt<S> {
         Ok(session)
     }
 
-    fn failed(&mut self, error: Error) -> Failed {
+    fn fail(&mut self, error: Error) -> Failed {
         Failed { error, session: self.end() }
     }
 
@@ -255,7 +255,7 @@ impl<S: Writer, R: Rows<S>> Sink for TableSink<S, R> {
         let flushed = attempt.run(|session, _| rows.flush(session));
         let count = rows.count();
         drop(rows);
-        flushed.map_err(|error| attempt.failed(error))?;
+        flushed.map_err(|error| attempt.fail(error))?;
         Ok(Written { rows: count, session: attempt.finish(steps, count)? })
     }
 

@@ -68,7 +68,7 @@ impl Naming {
         }
         if !missing.is_empty() {
             let known: Vec<&str> = columns.iter().map(TableColumn::name).collect();
-            return Err(Error::programming(format!("{table} has no column {}", quoted(&missing)))
+            return Err(Error::programming(format!("{table} has no column {}", quote_names(&missing)))
                 .with_sqlstate(self.missing_column)
                 .with_hint(format!(
                     "its columns are {}; leave the others out, or rename them",
@@ -78,7 +78,7 @@ impl Naming {
         let generated: Vec<&str> =
             found.iter().filter(|column| column.is_generated()).map(|column| column.name()).collect();
         if !generated.is_empty() {
-            return Err(Error::programming(format!("{table} generates {} itself", quoted(&generated)))
+            return Err(Error::programming(format!("{table} generates {} itself", quote_names(&generated)))
                 .with_hint("leave them out of the data"));
         }
         let is_twice =
@@ -180,7 +180,7 @@ pub fn column_place(field: &Field) -> Place {
     Place { column: Some(field.name().clone()), row: None, native_type: None }
 }
 
-fn quoted(names: &[&str]) -> String {
+fn quote_names(names: &[&str]) -> String {
     names.iter().map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", ")
 }
 

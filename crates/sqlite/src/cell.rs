@@ -52,7 +52,7 @@ impl<'a> Cell<'a> {
     }
 
     /// The value as an error shows it.
-    pub(crate) fn shown(self) -> String {
+    pub(crate) fn show(self) -> String {
         const MOST: usize = 60;
         match self {
             Self::Blob(bytes) => format!("a BLOB of {} bytes", bytes.len()),
@@ -66,7 +66,7 @@ impl<'a> Cell<'a> {
         }
     }
 
-    /// Appends the value so that [`Cell::untagged`] gives it back. NULL has no such form.
+    /// Appends the value so that [`Cell::from_tagged`] gives it back. NULL has no such form.
     pub(crate) fn tag(self, bytes: &mut Vec<u8>) {
         match self {
             Self::Null => {}
@@ -99,7 +99,7 @@ impl<'a> Cell<'a> {
     }
 
     /// The value that [`Cell::tag`] wrote.
-    pub(crate) fn untagged(bytes: &'a [u8]) -> Self {
+    pub(crate) fn from_tagged(bytes: &'a [u8]) -> Self {
         let word = |rest: &[u8]| rest.try_into().unwrap_or_default();
         match bytes.split_first() {
             Some((&INTEGER, rest)) => Self::Integer(i64::from_le_bytes(word(rest))),
@@ -199,7 +199,7 @@ mod tests {
         {
             let mut bytes = Vec::new();
             cell.tag(&mut bytes);
-            assert_eq!(Cell::untagged(&bytes), cell);
+            assert_eq!(Cell::from_tagged(&bytes), cell);
         }
     }
 

@@ -57,11 +57,11 @@ pub(crate) fn one_table(text: &str) -> Option<OneTable<'_>> {
 /// Whether `text` reads one table, so that a column that is NOT NULL there is never NULL here. An aggregate over no rows
 /// has a row of NULLs.
 pub(crate) fn is_one_table(text: &str) -> bool {
-    one_table(text).is_some_and(|table| called(table.head()).is_empty())
+    one_table(text).is_some_and(|table| calls(table.head()).is_empty())
 }
 
 /// The names that stand before a parenthesis, in lower case: functions, and keywords such as IN.
-pub(crate) fn called(text: &str) -> Vec<String> {
+pub(crate) fn calls(text: &str) -> Vec<String> {
     DIALECT.calls(&tokens(text))
 }
 

@@ -30,10 +30,10 @@ impl SqliteSession {
         deadline.check()?;
         settings.check()?;
         let connection =
-            Connection::open(&settings.open, deadline).map_err(|error| named(error, &settings))?;
+            Connection::open(&settings.open, deadline).map_err(|error| with_file_name(error, &settings))?;
         let mut session = Self { connection, settings, has_own_settings: false };
         let begun = session.begin_using();
-        begun.map_err(|error| named(error, &session.settings))?;
+        begun.map_err(|error| with_file_name(error, &session.settings))?;
         Ok(session)
     }
 
@@ -108,7 +108,7 @@ impl SqliteSession {
         let is_plain = is_one_table(text);
         let mut tables = HashMap::new();
         let facts = (0..statement.columns()).map(|column| {
-            let declared = statement.declared(column);
+            let declared = statement.declared_type(column);
             let origin = statement.origin(column);
             let (not_null, is_enforced) = origin
                 .and_then(|origin| self.guarantees(origin, declared.as_deref(), &mut tables))
@@ -156,7 +156,7 @@ impl SqliteSession {
             self.has_own_settings |= first_word(&query.text) == "PRAGMA";
             if statement.columns() == 0 {
                 run(&mut statement)?;
-                return Ok(Started::Done(self.done(&statement, &query.text)));
+                return Ok(Started::Done(self.effect(&statement, &query.text)));
             }
         }
         let plans = self.plans(&statement, &query.text, options)?;
@@ -164,7 +164,7 @@ impl SqliteSession {
     }
 
     /// The effect of a statement without rows.
-    fn done(&self, statement: &Statement, text: &str) -> Done {
+    fn effect(&self, statement: &Statement, text: &str) -> Done {
         let word = first_word(text);
         let is_new = matches!(word.as_str(), "INSERT" | "REPLACE");
         let is_change = is_new || matches!(word.as_str(), "UPDATE" | "DELETE" | "WITH");
@@ -202,7 +202,7 @@ struct TableFacts {
 }
 
 /// The error of a database that cannot be opened, with its name.
-fn named(error: Error, settings: &Settings) -> Error {
+fn with_file_name(error: Error, settings: &Settings) -> Error {
     match &settings.file {
         Some(file) => {
             let is_unopened = error.message().contains("[SQLITE_CANTOPEN");
@@ -231,7 +231,7 @@ impl Session for SqliteSession {
         self.has_own_settings |= first_word(&query.text) == "PRAGMA";
         let rows = run(&mut statement)?;
         Ok(match statement.columns() {
-            0 => self.done(&statement, &query.text).rows,
+            0 => self.effect(&statement, &query.text).rows,
             _ => Some(rows),
         })
     }
@@ -249,7 +249,7 @@ impl Session for SqliteSession {
                     }
                 };
                 run(&mut ready)?;
-                let changed = self.done(&ready, text).rows;
+                let changed = self.effect(&ready, text).rows;
                 rows = rows.zip(changed).map(|(rows, changed)| rows + changed);
                 statement = Some(ready);
             }

@@ -80,7 +80,7 @@ impl Settings {
         }
         let parameters = parameters(mode, is_immutable, cache);
         let name = match parameters {
-            Some(parameters) => format!("file:{}?{parameters}", encoded(&database)),
+            Some(parameters) => format!("file:{}?{parameters}", encode(&database)),
             None if is_memory => ":memory:".to_owned(),
             // SQLite would take it for a URI.
             None if database.starts_with("file:") => format!("./{database}"),
@@ -167,7 +167,7 @@ fn parameters(mode: Mode, is_immutable: bool, cache: Option<&str>) -> Option<Str
 }
 
 /// A path within a URI.
-fn encoded(path: &str) -> String {
+fn encode(path: &str) -> String {
     let mut encoded = String::with_capacity(path.len());
     for byte in path.bytes() {
         match byte {

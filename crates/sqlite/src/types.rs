@@ -190,7 +190,7 @@ pub(crate) enum ReadAs {
 
 impl Plan {
     /// The class of a column whose type is final only with the whole result.
-    pub(crate) fn deferred(&self) -> Option<Class> {
+    pub(crate) fn deferred_class(&self) -> Option<Class> {
         (self.read_as == ReadAs::Inferred).then_some(self.class)
     }
 
@@ -231,8 +231,8 @@ fn one(facts: Facts, options: &ReadOptions) -> Result<Plan> {
         metadata.insert(NATIVE_TYPE.to_owned(), declared.to_owned());
     }
     let is_streamed = options.decimals == Decimals::Streamed;
-    let read_as = match options.wanted(&facts.name) {
-        Some(wanted) => ReadAs::Override(supported(&facts, wanted, class, options)?),
+    let read_as = match options.wanted_type(&facts.name) {
+        Some(wanted) => ReadAs::Override(check_supported(&facts, wanted, class, options)?),
         None if facts.is_enforced && class != Class::Any => ReadAs::Declared(class.arrow()),
         None if !is_streamed => ReadAs::Inferred,
         None if class == Class::Any => ReadAs::InferredFromFirstBatch,
@@ -252,7 +252,12 @@ fn one(facts: Facts, options: &ReadOptions) -> Result<Plan> {
     Ok(Plan { field, class, read_as })
 }
 
-fn supported(facts: &Facts, wanted: &DataType, class: Class, options: &ReadOptions) -> Result<DataType> {
+fn check_supported(
+    facts: &Facts,
+    wanted: &DataType,
+    class: Class,
+    options: &ReadOptions,
+) -> Result<DataType> {
     let too_wide = matches!(wanted, DataType::Decimal256(digits, _) if *digits > options.decimal_digits);
     if !too_wide && overrides::reader(wanted, class, options).is_some() {
         return Ok(wanted.clone());

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use longshore_core::{Result, locked};
+use longshore_core::{Result, lock};
 
 use crate::chunk::{ChunkFile, Mapped};
 use crate::table::Table;
@@ -32,19 +32,19 @@ impl Cache {
         look_up: impl FnOnce() -> Result<Option<Table>>,
     ) -> Result<Option<Arc<Table>>> {
         let key = (version, folded.to_owned());
-        if let Some(known) = locked(&self.0).tables.get(&key) {
+        if let Some(known) = lock(&self.0).tables.get(&key) {
             return Ok(Some(known.clone()));
         }
         let table = look_up()?.map(Arc::new);
         if let Some(table) = &table {
-            locked(&self.0).tables.insert(key, table.clone());
+            lock(&self.0).tables.insert(key, table.clone());
         }
         Ok(table)
     }
 
     /// A file, mapped now or before.
     pub(crate) fn open(&self, directory: &Path, file: &ChunkFile) -> Result<Arc<Mapped>> {
-        let known = locked(&self.0).files.get(&file.name).cloned();
+        let known = lock(&self.0).files.get(&file.name).cloned();
         // One that was cut would end the process when it is read.
         if let Some(known) = known
             && fs::metadata(directory.join(&file.name)).is_ok_and(|found| found.len() == file.bytes)
@@ -53,21 +53,21 @@ impl Cache {
         }
         let mapped = Arc::new(Mapped::open(directory, file, false)?);
         mapped.prepare()?;
-        locked(&self.0).files.insert(file.name.clone(), mapped.clone());
+        lock(&self.0).files.insert(file.name.clone(), mapped.clone());
         Ok(mapped)
     }
 
     /// Goes on to a version, with those of the files that it has.
     pub(crate) fn follow(&self, version: i64, names: impl FnOnce() -> Result<HashSet<String>>) -> Result<()> {
         let has_files = {
-            let state = locked(&self.0);
+            let state = lock(&self.0);
             if state.version >= version {
                 return Ok(());
             }
             !state.files.is_empty()
         };
         let names = if has_files { names()? } else { HashSet::new() };
-        let mut state = locked(&self.0);
+        let mut state = lock(&self.0);
         state.files.retain(|name, _| names.contains(name));
         state.tables.clear();
         state.version = version;
@@ -76,6 +76,6 @@ impl Cache {
 
     /// Lets go of all files: one that is mapped takes its place on the disk after it is removed.
     pub(crate) fn clear(&self) {
-        locked(&self.0).files.clear();
+        lock(&self.0).files.clear();
     }
 }

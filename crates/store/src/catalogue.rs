@@ -103,8 +103,8 @@ impl Catalogue {
                 Access::Create => OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE,
             };
         longshore_sqlite::install_locks();
-        let connection = Connection::open_with_flags(path, flags).map_err(failed)?;
-        connection.busy_timeout(Duration::from_secs(60)).map_err(failed)?;
+        let connection = Connection::open_with_flags(path, flags).map_err(failure)?;
+        connection.busy_timeout(Duration::from_secs(60)).map_err(failure)?;
         let mut catalogue = Self { connection, copied: None };
         if access != Access::Read {
             catalogue.prepare(access)?;
@@ -138,17 +138,17 @@ impl Catalogue {
             )));
         }
         let pragmas = "PRAGMA synchronous = FULL; PRAGMA fullfsync = 1; PRAGMA checkpoint_fullfsync = 1";
-        self.connection.execute_batch(pragmas).map_err(failed)?;
+        self.connection.execute_batch(pragmas).map_err(failure)?;
         if access != Access::Create {
             return Ok(());
         }
         let transaction = self.begin()?;
-        if !transaction.table_exists(None, "version").map_err(failed)? {
-            transaction.execute_batch(SCHEMA).map_err(failed)?;
+        if !transaction.table_exists(None, "version").map_err(failure)? {
+            transaction.execute_batch(SCHEMA).map_err(failure)?;
             let marks = format!("PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {FORMAT}");
-            transaction.execute_batch(&marks).map_err(failed)?;
+            transaction.execute_batch(&marks).map_err(failure)?;
         }
-        transaction.commit().map_err(failed)
+        transaction.commit().map_err(failure)
     }
 
     fn check_format(&self, path: &Path) -> Result<()> {
@@ -205,10 +205,10 @@ impl Catalogue {
             let (schema, key): (Vec<u8>, String) = (row.get(4)?, row.get(5)?);
             Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, schema, key))
         });
-        let found = found.optional().map_err(failed)?;
+        let found = found.optional().map_err(failure)?;
         let Some((id, name, definition, next_field, schema, key)) = found else { return Ok(None) };
-        let schema = try_schema_from_flatbuffer_bytes(&schema).map_err(|error| damaged(&error))?;
-        let key = serde_json::from_str(&key).map_err(|error| damaged(&error))?;
+        let schema = try_schema_from_flatbuffer_bytes(&schema).map_err(|error| damage(&error))?;
+        let key = serde_json::from_str(&key).map_err(|error| damage(&error))?;
         let chunks = self.chunks(id, version)?;
         Ok(Some(Table { id, name, schema: Arc::new(schema), key, definition, next_field, chunks }))
     }
@@ -262,8 +262,8 @@ impl Catalogue {
             }
             Ok(())
         };
-        write().map_err(failed)?;
-        transaction.commit().map_err(failed)?;
+        write().map_err(failure)?;
+        transaction.commit().map_err(failure)?;
         Ok(version)
     }
 
@@ -272,7 +272,7 @@ impl Catalogue {
         // A page that stays as it is would not be written.
         let change = |by| format!("UPDATE version SET at = at {by} WHERE id = (SELECT max(id) FROM version)");
         let commit = format!("BEGIN IMMEDIATE; {}; {}; COMMIT", change("+ 1"), change("- 1"));
-        self.connection.execute_batch(&commit).map_err(failed)
+        self.connection.execute_batch(&commit).map_err(failure)
     }
 
     /// Forgets what no version from `oldest` on has, nor one of `read`, which others read now.
@@ -284,12 +284,12 @@ impl Catalogue {
                 "DELETE FROM {table} WHERE ends <= ?1
                  AND NOT EXISTS (SELECT 1 FROM json_each(?2) WHERE value >= begins AND value < ends)"
             );
-            transaction.execute(&delete, params![oldest, read]).map_err(failed)?;
+            transaction.execute(&delete, params![oldest, read]).map_err(failure)?;
         }
         let lists = "DELETE FROM deletion WHERE chunk NOT IN (SELECT id FROM chunk)";
-        transaction.execute(lists, []).map_err(failed)?;
-        transaction.execute("DELETE FROM version WHERE id < ?", [oldest]).map_err(failed)?;
-        transaction.commit().map_err(failed)
+        transaction.execute(lists, []).map_err(failure)?;
+        transaction.execute("DELETE FROM version WHERE id < ?", [oldest]).map_err(failure)?;
+        transaction.commit().map_err(failure)
     }
 
     /// The files of all versions.
@@ -305,11 +305,11 @@ impl Catalogue {
     }
 
     fn begin(&self) -> Result<Transaction<'_>> {
-        Transaction::new_unchecked(&self.connection, TransactionBehavior::Immediate).map_err(failed)
+        Transaction::new_unchecked(&self.connection, TransactionBehavior::Immediate).map_err(failure)
     }
 
     fn one<T: FromSql>(&self, query: &str, params: impl Params) -> Result<T> {
-        self.connection.query_row(query, params, |row| row.get(0)).map_err(failed)
+        self.connection.query_row(query, params, |row| row.get(0)).map_err(failure)
     }
 
     fn all<T>(
@@ -318,9 +318,9 @@ impl Catalogue {
         params: impl Params,
         read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
     ) -> Result<Vec<T>> {
-        let mut statement = self.connection.prepare(query).map_err(failed)?;
-        let rows = statement.query_map(params, read).map_err(failed)?;
-        rows.collect::<rusqlite::Result<_>>().map_err(failed)
+        let mut statement = self.connection.prepare(query).map_err(failure)?;
+        let rows = statement.query_map(params, read).map_err(failure)?;
+        rows.collect::<rusqlite::Result<_>>().map_err(failure)
     }
 }
 
@@ -371,7 +371,7 @@ fn write_tables(db: &Connection, version: i64, changed: &[(&str, Changed)]) -> r
     for table in &after {
         let Table { id, name, key, definition, next_field, .. } = table;
         if !before.iter().any(|before| before.id == *id && before.describes_as(table)) {
-            let (schema, key) = (encoded(&table.schema), serde_json::to_string(key).unwrap_or_default());
+            let (schema, key) = (encode(&table.schema), serde_json::to_string(key).unwrap_or_default());
             db.execute(
                 "INSERT INTO relation (id, begins, name, schema, key, definition, next_field) VALUES (?, ?, ?, ?, ?, ?, ?)",
                 params![id, version, name, schema, key, definition, next_field],
@@ -427,7 +427,7 @@ fn positions(bytes: &[u8]) -> Vec<u32> {
     bytes.as_chunks().0.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect()
 }
 
-fn encoded(schema: &Schema) -> Vec<u8> {
+fn encode(schema: &Schema) -> Vec<u8> {
     let mut tracker = DictionaryTracker::new(false);
     let options = IpcWriteOptions::default();
     IpcDataGenerator::default()
@@ -452,12 +452,12 @@ pub(crate) fn conflict(table: &str) -> Error {
         .with_hint("roll it back, and repeat it from its start")
 }
 
-fn damaged(error: &dyn std::fmt::Display) -> Error {
+fn damage(error: &dyn std::fmt::Display) -> Error {
     Error::operational(format!("the catalogue is damaged: {error}"))
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "the form of map_err")]
-fn failed(error: rusqlite::Error) -> Error {
+fn failure(error: rusqlite::Error) -> Error {
     let message = format!("the store's catalogue: {error}");
     match error.sqlite_error_code() {
         Some(rusqlite::ErrorCode::DatabaseBusy) => Error::operational(message)
@@ -494,7 +494,7 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("longshore-steps-{}-{versions}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let mut catalogue = Catalogue::open(&folder.join("catalogue.db"), Access::Create).unwrap();
-        let schema = encoded(&Schema::empty());
+        let schema = encode(&Schema::empty());
         for statement in HISTORY.split_inclusive(';') {
             let mut statement = catalogue.connection.prepare(statement).unwrap();
             let given: [&dyn rusqlite::ToSql; 2] = [&versions, &schema];

@@ -15,11 +15,11 @@ use arrow_ipc::convert::try_fb_to_schema;
 use arrow_ipc::reader::{FileDecoder, read_footer_length};
 use arrow_ipc::{Block, Footer, root_as_footer};
 use arrow_schema::{ArrowError, Field, FieldRef, Schema, SchemaRef};
-use longshore_core::{Error, Result, locked};
+use longshore_core::{Error, Result, lock};
 use longshore_parts::Parts;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
-use crate::encoding::encoded;
+use crate::encoding::encode;
 use crate::map;
 use crate::statistics::ColumnStatistics;
 
@@ -177,22 +177,22 @@ impl Mapped {
         let opened = File::open(&path).map_err(|error| {
             Error::operational(format!("the store's file {}: {error}", path.display())).with_hint(DAMAGED)
         })?;
-        let bytes = opened.metadata().map_err(|error| damaged(&path, &error))?.len();
+        let bytes = opened.metadata().map_err(|error| damage(&path, &error))?.len();
         if bytes != file.bytes {
-            return Err(damaged(&path, &format_args!("it has {bytes} bytes, of {}", file.bytes)));
+            return Err(damage(&path, &format_args!("it has {bytes} bytes, of {}", file.bytes)));
         }
-        let data = map::map(&opened, writable).map_err(|error| damaged(&path, &error))?;
+        let data = map::map(&opened, writable).map_err(|error| damage(&path, &error))?;
         let schema = try_fb_to_schema(
-            footer(&data, &path)?.schema().ok_or_else(|| damaged(&path, &"it has no schema"))?,
+            footer(&data, &path)?.schema().ok_or_else(|| damage(&path, &"it has no schema"))?,
         );
-        let schema = Arc::new(schema.map_err(|error| damaged(&path, &error))?);
+        let schema = Arc::new(schema.map_err(|error| damage(&path, &error))?);
         let (columns, encoded) = (OnceLock::new(), Mutex::default());
         Ok(Self { path, data, schema, rows: file.rows as usize, columns, encoded })
     }
 
     /// Has all columns ready for whoever reads some of them, again and again.
     pub(crate) fn prepare(&self) -> Result<()> {
-        let _ = self.columns.set(self.decoded(None)?);
+        let _ = self.columns.set(self.decode(None)?);
         Ok(())
     }
 
@@ -202,8 +202,8 @@ impl Mapped {
     }
 
     /// A column of this file, encoded here; `None` where it cannot be.
-    pub(crate) fn encoded(&self, id: i32, field: &Field, column: &ArrayRef) -> Option<ArrayRef> {
-        locked(&self.encoded).entry(id).or_insert_with(|| encoded(field, slice::from_ref(column))).clone()
+    pub(crate) fn encode(&self, id: i32, field: &Field, column: &ArrayRef) -> Option<ArrayRef> {
+        lock(&self.encoded).entry(id).or_insert_with(|| encode(field, slice::from_ref(column))).clone()
     }
 
     /// The columns of a table's fields, NULLs for those that the file lacks.
@@ -214,8 +214,8 @@ impl Mapped {
         let places: Vec<Option<usize>> = wanted.fields().iter().map(place).collect();
         let read: Vec<usize> = places.iter().copied().flatten().collect();
         let batch = match self.columns.get() {
-            Some(all) => all.project(&read).map_err(|error| damaged(&self.path, &error))?,
-            None => self.decoded(Some(read))?,
+            Some(all) => all.project(&read).map_err(|error| damage(&self.path, &error))?,
+            None => self.decode(Some(read))?,
         };
         let mut read = batch.columns().iter().cloned();
         let columns = wanted.fields().iter().zip(&places).map(|(field, place)| {
@@ -224,7 +224,7 @@ impl Mapped {
         });
         let options = arrow_array::RecordBatchOptions::new().with_row_count(Some(self.rows));
         RecordBatch::try_new_with_options(wanted.clone(), columns.collect(), &options)
-            .map_err(|error| damaged(&self.path, &error))
+            .map_err(|error| damage(&self.path, &error))
     }
 
     /// Compares the whole file with its checksum.
@@ -232,7 +232,7 @@ impl Mapped {
         if xxh3_64(&self.data) == file.checksum {
             Ok(())
         } else {
-            Err(damaged(&self.path, &"its checksum is another"))
+            Err(damage(&self.path, &"its checksum is another"))
         }
     }
 
@@ -242,15 +242,15 @@ impl Mapped {
         if column.data_type().is_primitive() {
             return Ok(());
         }
-        column.to_data().validate_full().map_err(|error| damaged(&self.path, &error))
+        column.to_data().validate_full().map_err(|error| damage(&self.path, &error))
     }
 
     /// Looks at every value.
     pub(crate) fn validate(&self) -> Result<()> {
-        self.decoded(None)?.columns().iter().try_for_each(|column| self.validate_column(column))
+        self.decode(None)?.columns().iter().try_for_each(|column| self.validate_column(column))
     }
 
-    fn decoded(&self, columns: Option<Vec<usize>>) -> Result<RecordBatch> {
+    fn decode(&self, columns: Option<Vec<usize>>) -> Result<RecordBatch> {
         let footer = footer(&self.data, &self.path)?;
         let decode = || -> Result<RecordBatch, ArrowError> {
             let mut decoder = map::trusting(FileDecoder::new(self.schema.clone(), footer.version()));
@@ -274,9 +274,9 @@ impl Mapped {
                     "its parts lie beyond its end, or are not those of its schema".into(),
                 ))
             })
-            .map_err(|error| damaged(&self.path, &error))?;
+            .map_err(|error| damage(&self.path, &error))?;
         for column in batch.columns() {
-            column.to_data().validate().map_err(|error| damaged(&self.path, &error))?;
+            column.to_data().validate().map_err(|error| damage(&self.path, &error))?;
         }
         Ok(batch)
     }
@@ -295,10 +295,10 @@ fn footer<'a>(data: &'a Buffer, path: &Path) -> Result<Footer<'a>> {
         let length = read_footer_length(data[end..].try_into().ok()?).ok()?;
         root_as_footer(&data[end.checked_sub(length)?..end]).ok()
     };
-    read().ok_or_else(|| damaged(path, &"it does not end as an Arrow file"))
+    read().ok_or_else(|| damage(path, &"it does not end as an Arrow file"))
 }
 
-pub(crate) fn damaged(path: &Path, reason: &dyn std::fmt::Display) -> Error {
+pub(crate) fn damage(path: &Path, reason: &dyn std::fmt::Display) -> Error {
     Error::operational(format!("the store's file {} is damaged: {reason}", path.display())).with_hint(DAMAGED)
 }
 

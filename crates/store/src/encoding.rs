@@ -32,7 +32,7 @@ pub(crate) fn encoded_type(field: &Field) -> Option<DataType> {
 }
 
 /// A column in parts, encoded; `None` where it cannot be, or has too many values.
-pub(crate) fn encoded(field: &Field, parts: &[ArrayRef]) -> Option<ArrayRef> {
+pub(crate) fn encode(field: &Field, parts: &[ArrayRef]) -> Option<ArrayRef> {
     match encoded_type(field)? {
         DataType::Decimal64(digits, scale) => decimals(parts, digits, scale),
         _ if field.data_type() == &DataType::LargeUtf8 => dictionary::<LargeUtf8Type>(parts),
@@ -41,14 +41,14 @@ pub(crate) fn encoded(field: &Field, parts: &[ArrayRef]) -> Option<ArrayRef> {
 }
 
 /// The columns of rows that can be encoded; `None` where none can be.
-pub(crate) fn encoded_columns(rows: &Parts) -> Option<Parts> {
+pub(crate) fn encode_columns(rows: &Parts) -> Option<Parts> {
     let (fields, columns): (Vec<Field>, Vec<Vec<ArrayRef>>) = rows
         .schema
         .fields()
         .iter()
         .zip(&rows.columns)
         .filter_map(|(field, parts)| {
-            let column = encoded(field, parts)?;
+            let column = encode(field, parts)?;
             Some((field.as_ref().clone().with_data_type(column.data_type().clone()), vec![column]))
         })
         .unzip();
@@ -65,11 +65,11 @@ mod tests {
 
     use super::*;
 
-    fn encode(column: &ArrayRef) -> Option<ArrayRef> {
-        let whole = encoded(&field(column), std::slice::from_ref(column));
+    fn encode_all_ways(column: &ArrayRef) -> Option<ArrayRef> {
+        let whole = encode(&field(column), std::slice::from_ref(column));
         for at in [0, column.len() / 3, column.len() - 1] {
             let parts = [column.slice(0, at), column.slice(at, column.len() - at)];
-            assert_eq!(whole.as_ref(), encoded(&field(column), &parts).as_ref());
+            assert_eq!(whole.as_ref(), encode(&field(column), &parts).as_ref());
         }
         whole
     }
@@ -98,13 +98,13 @@ mod tests {
             "abcdefgh-y-abcdefgh",
         ];
         let column = texts((0..5_000).map(|row| (row % 11 < 10).then(|| all[row % 11].to_owned())));
-        let made = encode(&column).unwrap();
+        let made = encode_all_ways(&column).unwrap();
         assert_eq!(Some(made.data_type().clone()), encoded_type(&field(&column)));
         let made = made.as_dictionary::<UInt8Type>();
         assert_eq!(made.values().len(), all.len());
         let shown: Vec<Option<&str>> = made.downcast_dict::<StringArray>().unwrap().into_iter().collect();
         assert_eq!(shown, column.as_string::<i32>().iter().collect::<Vec<_>>());
-        assert_eq!(encode(&texts([None, None])).unwrap().null_count(), 2);
+        assert_eq!(encode_all_ways(&texts([None, None])).unwrap().null_count(), 2);
     }
 
     #[test]
@@ -112,14 +112,14 @@ mod tests {
         let column = texts([Some("{}".to_owned())]);
         let field = field(&column)
             .with_metadata(HashMap::from([("ARROW:extension:name".to_owned(), "arrow.json".to_owned())]));
-        assert!(encoded(&field, &[column]).is_none());
+        assert!(encode(&field, &[column]).is_none());
     }
 
     #[test]
     fn a_dictionary_has_as_many_values_as_its_keys_can_tell() {
         let many = |count: usize| texts((0..2_000).map(|row| Some((row % count).to_string())));
-        assert!(encode(&many(256)).is_some());
-        assert!(encode(&many(257)).is_none());
+        assert!(encode_all_ways(&many(256)).is_some());
+        assert!(encode_all_ways(&many(257)).is_none());
     }
 
     #[test]
@@ -127,17 +127,17 @@ mod tests {
         let column = |values: Vec<Option<i128>>| -> ArrayRef {
             Arc::new(Decimal128Array::from(values).with_precision_and_scale(18, 2).unwrap())
         };
-        let made = encode(&column(vec![Some(-999_999_999_999_999_999), None, Some(1)])).unwrap();
+        let made = encode_all_ways(&column(vec![Some(-999_999_999_999_999_999), None, Some(1)])).unwrap();
         assert_eq!(made.data_type(), &DataType::Decimal64(18, 2));
         let made: Vec<Option<i64>> = made.as_primitive::<Decimal64Type>().iter().collect();
         assert_eq!(made, [Some(-999_999_999_999_999_999), None, Some(1)]);
         // A frame may hold more digits than its type says.
-        assert!(encode(&column(vec![Some(1), Some(i128::from(i64::MAX) + 1)])).is_none());
+        assert!(encode_all_ways(&column(vec![Some(1), Some(i128::from(i64::MAX) + 1)])).is_none());
         // Below a NULL there is anything.
         let wide = Decimal128Array::new(vec![1, i128::MAX].into(), Some(vec![true, false].into()));
         let wide: ArrayRef = Arc::new(wide.with_precision_and_scale(18, 2).unwrap());
         assert_eq!(
-            encode(&wide).unwrap().as_primitive::<Decimal64Type>().iter().collect::<Vec<_>>(),
+            encode_all_ways(&wide).unwrap().as_primitive::<Decimal64Type>().iter().collect::<Vec<_>>(),
             [Some(1), None]
         );
     }

@@ -81,12 +81,12 @@ impl Keys {
     }
 
     /// Two rows with one key.
-    pub(crate) fn doubled(&self) -> Option<(usize, usize)> {
+    pub(crate) fn doubled_rows(&self) -> Option<(usize, usize)> {
         self.doubled
     }
 
     /// The rows whose key a later row has, too.
-    pub(crate) fn replaced(&self) -> &[u32] {
+    pub(crate) fn replaced_rows(&self) -> &[u32] {
         &self.replaced
     }
 
@@ -142,7 +142,7 @@ impl Keys {
     /// A row's key for an error's text.
     pub(crate) fn display(&self, row: usize) -> Result<String> {
         let values: Vec<_> =
-            self.rows.columns.iter().map(|column| shown(column, row)).collect::<Result<_>>()?;
+            self.rows.columns.iter().map(|column| show(column, row)).collect::<Result<_>>()?;
         let text = format!("({})", values.join(", "));
         let is_long = text.chars().nth(SHOWN).is_some();
         Ok(if is_long { text.chars().take(SHOWN - 1).chain(['…']).collect() } else { text })
@@ -304,7 +304,7 @@ fn narrow(row: usize) -> u32 {
 }
 
 /// A value for an error's text.
-fn shown(column: &ArrayRef, row: usize) -> Result<String> {
+fn show(column: &ArrayRef, row: usize) -> Result<String> {
     let options = FormatOptions::new().with_null("NULL");
     let value = ArrayFormatter::try_new(column, &options).map_err(internal)?.value(row).to_string();
     Ok(match column.data_type() {
@@ -335,7 +335,7 @@ mod tests {
 
     /// Of rows with one key the last, and all rows without a key.
     fn last_rows(keys: &Keys) -> Vec<u32> {
-        (0..narrow(keys.rows.count)).filter(|row| !keys.replaced().contains(row)).collect()
+        (0..narrow(keys.rows.count)).filter(|row| !keys.replaced_rows().contains(row)).collect()
     }
 
     fn column(array: impl Array + 'static) -> ArrayRef {
@@ -356,7 +356,7 @@ mod tests {
     #[test]
     fn the_last_of_equal_keys_counts() {
         let keys = of(&[ints(vec![Some(1), Some(2), None, Some(1), None, Some(2), Some(1)])]);
-        assert_eq!(keys.doubled(), Some((0, 3)));
+        assert_eq!(keys.doubled_rows(), Some((0, 3)));
         assert_eq!(last_rows(&keys), [2, 4, 5, 6]);
         let found = keys.find(&[ints(vec![Some(2), None, Some(3), Some(1), Some(2)])], None).unwrap();
         assert_eq!(found, [(0, 5), (3, 6), (4, 5)]);
@@ -366,7 +366,7 @@ mod tests {
     fn a_key_is_all_of_its_columns() {
         let names = column(StringArray::from(vec![Some("a"), Some("b"), Some("a"), None]));
         let keys = of(&[ints(vec![Some(1), Some(1), Some(2), Some(1)]), names.clone()]);
-        assert_eq!(keys.doubled(), None);
+        assert_eq!(keys.doubled_rows(), None);
         assert_eq!(last_rows(&keys), [0, 1, 2, 3]);
         let found = keys.find(&[ints(vec![Some(2), Some(1), None, Some(1)]), names], None).unwrap();
         assert_eq!(found, [(0, 2), (1, 1)]);
@@ -398,7 +398,7 @@ mod tests {
     #[test]
     fn there_may_be_no_rows() {
         let keys = of(&[ints(vec![])]);
-        assert_eq!((keys.doubled(), last_rows(&keys)), (None, vec![]));
+        assert_eq!((keys.doubled_rows(), last_rows(&keys)), (None, vec![]));
         assert_eq!(keys.find(&[ints(vec![Some(0), Some(1)])], None).unwrap(), []);
         assert_eq!(of(&[ints(vec![Some(0)])]).find(&[ints(vec![])], None).unwrap(), []);
     }
@@ -513,9 +513,9 @@ mod tests {
                 .map(|(_, row)| row)
                 .collect();
             assert_eq!(last_rows(&keys), expected);
-            assert_eq!(keys.doubled().is_some(), expected.len() < ours.len());
+            assert_eq!(keys.doubled_rows().is_some(), expected.len() < ours.len());
             assert!(
-                keys.doubled()
+                keys.doubled_rows()
                     .is_none_or(|(first, second)| ours[first].is_some() && ours[first] == ours[second])
             );
         }

@@ -13,7 +13,7 @@ use longshore_core::{Error, Result};
 use longshore_parts::Parts;
 
 use crate::chunk::{self, ChunkFile, encoded_name, field_id};
-use crate::encoding::{SMALLEST, encoded_columns};
+use crate::encoding::{SMALLEST, encode_columns};
 use crate::statistics::ColumnStatistics;
 
 /// The bytes of a full chunk: few enough to hold and to copy, enough that a table of many gigabytes has few of them.
@@ -106,9 +106,9 @@ fn write(directory: &Path, name: String, rows: &Parts) -> Result<ChunkFile> {
         let aside = spawn_scoped(Builder::new().name("longshore-encode".into()), scope, || {
             // Fewer rows are encoded in no time, whenever they are read.
             let bytes: usize = rows.columns.iter().flatten().map(values_size).sum();
-            let encoded = if bytes < SMALLEST { None } else { encoded_columns(rows) };
+            let encoded = if bytes < SMALLEST { None } else { encode_columns(rows) };
             let path = directory.join(encoded_name(&name));
-            (described(rows, encoded.as_ref()), encoded.map(|rows| chunk::write(&path, &rows)).transpose())
+            (describe(rows, encoded.as_ref()), encoded.map(|rows| chunk::write(&path, &rows)).transpose())
         })?;
         let written = chunk::write(&directory.join(&name), rows)?;
         let (statistics, encoded) =
@@ -119,7 +119,7 @@ fn write(directory: &Path, name: String, rows: &Parts) -> Result<ChunkFile> {
 }
 
 /// The facts of each column's values, by its field's number: they are soonest looked at where they are encoded.
-fn described(rows: &Parts, encoded: Option<&Parts>) -> Result<String> {
+fn describe(rows: &Parts, encoded: Option<&Parts>) -> Result<String> {
     let mut columns: BTreeMap<i32, &[ArrayRef]> = BTreeMap::new();
     for rows in [Some(rows), encoded].into_iter().flatten() {
         let fields = rows.schema.fields().iter().zip(&rows.columns);

@@ -85,7 +85,7 @@ impl Locks {
                 continue;
             }
             let mut range = range(F_WRLCK, VERSIONS + from, to - from + 1);
-            fcntl(&file, FcntlArg::F_OFD_GETLK(&mut range)).map_err(|error| self.failed(&error))?;
+            fcntl(&file, FcntlArg::F_OFD_GETLK(&mut range)).map_err(|error| self.failure(&error))?;
             if i32::from(range.l_type) != F_UNLCK {
                 let version = range.l_start - VERSIONS;
                 found.push(version);
@@ -115,17 +115,17 @@ impl Locks {
         match fcntl(&file, FcntlArg::F_OFD_SETLK(&range(kind, at, 1))) {
             Ok(_) => Ok(Some(Guard { file, process: Process::current() })),
             Err(Errno::EAGAIN | Errno::EACCES) => Ok(None),
-            Err(error) => Err(self.failed(&error)),
+            Err(error) => Err(self.failure(&error)),
         }
     }
 
     fn open(&self) -> Result<File> {
         let writable = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&self.0);
         // A reader of a store that it must not write has shared locks alone.
-        writable.or_else(|_| File::open(&self.0)).map_err(|error| self.failed(&error))
+        writable.or_else(|_| File::open(&self.0)).map_err(|error| self.failure(&error))
     }
 
-    fn failed(&self, error: &dyn std::fmt::Display) -> Error {
+    fn failure(&self, error: &dyn std::fmt::Display) -> Error {
         Error::operational(format!("the store's locks, {}: {error}", self.0.display()))
     }
 }

@@ -57,10 +57,10 @@ impl Store {
     /// Reads every file of every version, and tells which are not as they were written.
     pub fn check(&self) -> Result<Vec<String>> {
         let (found, files) = self.0.with(|catalogue| Ok((catalogue.check()?, catalogue.files()?)))?;
-        Ok([found, self.damaged(&files)?].concat())
+        Ok([found, self.find_damage(&files)?].concat())
     }
 
-    fn damaged(&self, files: &[ChunkFile]) -> Result<Vec<String>> {
+    fn find_damage(&self, files: &[ChunkFile]) -> Result<Vec<String>> {
         let mut seen = HashSet::new();
         let files = files.iter().flat_map(ChunkFile::all).filter(|file| seen.insert(&file.name));
         let checked = files.map(|file| {
@@ -108,7 +108,7 @@ mod tests {
         let before = store.0.with(Catalogue::files).unwrap();
         write();
         assert_eq!(store.vacuum(0).unwrap().0, 1);
-        assert_eq!(store.damaged(&before).unwrap(), Vec::<String>::new());
+        assert_eq!(store.find_damage(&before).unwrap(), Vec::<String>::new());
         let now = store.0.with(Catalogue::files).unwrap();
         fs::remove_file(store.0.data.join(&now[0].name)).unwrap();
         assert_eq!(store.check().unwrap().len(), 1);

@@ -51,7 +51,7 @@ impl Transaction {
 
     /// Replaces the rows of the same keys, and adds the others. Of rows with one key, the last counts. Gives the rows' number.
     pub fn upsert(&mut self, name: &str, key: &[String], rows: Frame) -> Result<u64> {
-        let table = self.edited(name)?;
+        let table = self.edit(name)?;
         let wanted: HashSet<String> = key.iter().map(|name| fold(name)).collect();
         if wanted.is_empty() || wanted != table.key.iter().map(|name| fold(name)).collect() {
             return Err(Error::programming(format!(
@@ -70,7 +70,7 @@ impl Transaction {
 
     /// Deletes the rows at these positions, which a scan of this transaction has given. Gives how many.
     pub fn delete(&mut self, name: &str, positions: &mut Positions<'_>) -> Result<u64> {
-        let mut table = self.edited(name)?;
+        let mut table = self.edit(name)?;
         let count = self.remove(&mut table, positions)?;
         self.change(table, "delete", count);
         Ok(count)
@@ -78,7 +78,7 @@ impl Transaction {
 
     /// Replaces the rows at these positions by others. Gives how many were there.
     pub fn update(&mut self, name: &str, positions: &mut Positions<'_>, rows: Frame) -> Result<u64> {
-        let mut table = self.edited(name)?;
+        let mut table = self.edit(name)?;
         let count = self.remove(&mut table, positions)?;
         self.start_adding(table, &rows.schema, false)?;
         self.push_all(rows)?;
@@ -89,7 +89,7 @@ impl Transaction {
 
     /// Deletes all rows. Gives how many.
     pub fn truncate(&mut self, name: &str) -> Result<u64> {
-        let mut table = self.edited(name)?;
+        let mut table = self.edit(name)?;
         let count = table.rows();
         table.chunks.clear();
         self.change(table, "truncate", count);
@@ -98,7 +98,7 @@ impl Transaction {
 
     /// Writes a table's rows again, in few files without deleted rows.
     pub fn compact(&mut self, name: &str) -> Result<()> {
-        let mut table = self.edited(name)?;
+        let mut table = self.edit(name)?;
         let all = 0..table.chunks.len();
         let is_compact = all.len() < 2
             && table.chunks.iter().all(|chunk| chunk.deleted.is_empty())
@@ -113,7 +113,7 @@ impl Transaction {
 
     /// Begins to add rows that come bit by bit, with `push` and `end_append`: they go into as few files as if they came at once.
     pub fn begin_append(&mut self, name: &str, schema: &SchemaRef) -> Result<()> {
-        let table = self.edited(name)?;
+        let table = self.edit(name)?;
         self.start_adding(table, schema, false)
     }
 
@@ -178,7 +178,7 @@ impl Transaction {
             replaced.extend(found.into_iter().map(|(position, _)| position));
             let start = |end: &mut u32, chunk: &Chunk| Some(mem::replace(end, *end + chunk.file.rows));
             let starts: Vec<u32> = new.iter().scan(0, start).collect();
-            replaced.extend(keys.replaced().iter().map(|row| {
+            replaced.extend(keys.replaced_rows().iter().map(|row| {
                 let at = starts.partition_point(|start| start <= row) - 1;
                 position(&new[at], row - starts[at])
             }));
@@ -396,7 +396,7 @@ pub(crate) fn null(column: &str, row: u64, message: &str) -> Error {
 
 /// Refuses rows with a key that another of them has, or one that a table has at what was `found` there.
 fn refuse_doubled(table: &Table, keys: &Keys, found: &[(u64, u32)]) -> Result<()> {
-    let doubled = keys.doubled().map(|(_, row)| row);
+    let doubled = keys.doubled_rows().map(|(_, row)| row);
     let Some(row) = doubled.or_else(|| Some(found.first()?.1 as usize)) else { return Ok(()) };
     let (named, shown) = (table.key.join(", "), keys.display(row)?);
     let message = format!("the table {:?} has the key ({named}) = {shown} already", table.name);
@@ -476,7 +476,7 @@ mod tests {
         let definition = Definition { schema: schema.clone(), key: vec!["k".to_owned()], text: None };
         transaction.create("t", &definition, false).unwrap();
         for _ in 0..3 {
-            let table = transaction.edited("t").unwrap();
+            let table = transaction.edit("t").unwrap();
             transaction.start_adding(table, &schema, true).unwrap();
             let adding = transaction.appending.as_mut().unwrap();
             // Chunks of few rows, some of which are full before the last row has come.

@@ -205,12 +205,12 @@ mod tests {
         ColumnStatistics::of(&column)
     }
 
-    fn known(nulls: u64, least: Bound, most: Bound, is_sorted: bool) -> ColumnStatistics {
+    fn with_bounds(nulls: u64, least: Bound, most: Bound, is_sorted: bool) -> ColumnStatistics {
         ColumnStatistics { nulls, bounds: Some((least, most)), is_sorted }
     }
 
     fn ints(nulls: u64, least: i128, most: i128, is_sorted: bool) -> ColumnStatistics {
-        known(nulls, Bound::Int(least), Bound::Int(most), is_sorted)
+        with_bounds(nulls, Bound::Int(least), Bound::Int(most), is_sorted)
     }
 
     fn texts(least: &str, most: &str) -> (Bound, Bound) {
@@ -265,10 +265,10 @@ mod tests {
         assert_eq!(of(column.clone()), UNKNOWN);
         assert_eq!(of(column.slice(0, 1)), UNKNOWN);
         let infinite = Bound::float(f64::INFINITY);
-        assert_eq!(of(column.slice(1, 4)), known(0, Bound::float(0.0), infinite.clone(), true));
-        assert_eq!(of(column.slice(1, 5)), known(0, Bound::float(-1.5), infinite, false));
+        assert_eq!(of(column.slice(1, 4)), with_bounds(0, Bound::float(0.0), infinite.clone(), true));
+        assert_eq!(of(column.slice(1, 5)), with_bounds(0, Bound::float(-1.5), infinite, false));
         let hidden = Float64Array::new(vec![f64::NAN, 2.0].into(), Some(vec![false, true].into()));
-        assert_eq!(of(hidden), known(1, Bound::float(2.0), Bound::float(2.0), false));
+        assert_eq!(of(hidden), with_bounds(1, Bound::float(2.0), Bound::float(2.0), false));
     }
 
     #[test]
@@ -281,15 +281,15 @@ mod tests {
     #[test]
     fn dictionaries_have_the_bounds_of_their_values() {
         let of = |rows: &[Option<&str>]| of(rows.iter().copied().collect::<DictionaryArray<Int32Type>>());
-        let known = |nulls, least, most, is_sorted| {
+        let text_bounds = |nulls, least, most, is_sorted| {
             let (least, most) = texts(least, most);
-            known(nulls, least, most, is_sorted)
+            with_bounds(nulls, least, most, is_sorted)
         };
-        assert_eq!(of(&[Some("b"), Some("c"), None, Some("a")]), known(1, "a", "c", false));
-        assert_eq!(of(&[Some("a"), Some("a"), Some("c")]), known(0, "a", "c", true));
+        assert_eq!(of(&[Some("b"), Some("c"), None, Some("a")]), text_bounds(1, "a", "c", false));
+        assert_eq!(of(&[Some("a"), Some("a"), Some("c")]), text_bounds(0, "a", "c", true));
         // Only the values are sorted, or only the keys.
-        assert_eq!(of(&[Some("a"), Some("c"), Some("a")]), known(0, "a", "c", false));
-        assert_eq!(of(&[Some("c"), Some("a")]), known(0, "a", "c", false));
+        assert_eq!(of(&[Some("a"), Some("c"), Some("a")]), text_bounds(0, "a", "c", false));
+        assert_eq!(of(&[Some("c"), Some("a")]), text_bounds(0, "a", "c", false));
         assert_eq!(of(&[None]), ColumnStatistics { nulls: 1, ..UNKNOWN });
     }
 
@@ -299,10 +299,10 @@ mod tests {
         let column = StringArray::from(vec![longer.as_str(), exact.as_str()]);
         let start = Bound::Text { bytes: exact.clone().into_bytes(), is_cut: true };
         let whole = Bound::Text { bytes: exact.into_bytes(), is_cut: false };
-        assert_eq!(of(column), known(0, whole, start, false));
+        assert_eq!(of(column), with_bounds(0, whole, start, false));
         let column = BinaryArray::from(vec![&[0xff; 40][..], &[0xff; 31], b"", b"\0"]);
         let cut = Bound::Text { bytes: vec![0xff; 32], is_cut: true };
-        assert_eq!(of(column), known(0, Bound::text(b""), cut, false));
+        assert_eq!(of(column), with_bounds(0, Bound::text(b""), cut, false));
     }
 
     #[test]
@@ -357,14 +357,14 @@ mod tests {
             assert_eq!(of(LargeBinaryArray::from_iter(rows.clone())), expected, "{rows:?}");
         }
         let column = FixedSizeBinaryArray::try_from_iter([[3_u8, 1], [2, 9]].into_iter()).unwrap();
-        assert_eq!(of(column), known(0, Bound::text(&[2, 9]), Bound::text(&[3, 1]), false));
+        assert_eq!(of(column), with_bounds(0, Bound::text(&[2, 9]), Bound::text(&[3, 1]), false));
     }
 
     #[test]
     fn columns_overlap_unless_their_bounds_lie_apart() {
         let text = |least: &str, most: &str| {
             let (least, most) = texts(least, most);
-            known(0, least, most, false)
+            with_bounds(0, least, most, false)
         };
         assert!(overlap(&ints(0, 1, 5, true), &ints(9, 5, 6, false)));
         assert!(!overlap(&ints(0, 1, 5, true), &ints(0, 6, 9, true)));
@@ -384,9 +384,9 @@ mod tests {
         let columns = BTreeMap::from([
             (-1, ints(u64::MAX, i128::MIN, i128::MAX, true)),
             (0, UNKNOWN),
-            (7, known(0, Bound::float(f64::NEG_INFINITY), Bound::float(0.1 + 0.2), false)),
-            (8, known(0, Bound::float(5e-324), Bound::float(f64::MAX), false)),
-            (9, known(1, Bound::text(b""), Bound::text(long.as_bytes()), false)),
+            (7, with_bounds(0, Bound::float(f64::NEG_INFINITY), Bound::float(0.1 + 0.2), false)),
+            (8, with_bounds(0, Bound::float(5e-324), Bound::float(f64::MAX), false)),
+            (9, with_bounds(1, Bound::text(b""), Bound::text(long.as_bytes()), false)),
         ]);
         let json = serde_json::to_string(&columns).unwrap();
         assert_eq!(serde_json::from_str::<BTreeMap<i32, ColumnStatistics>>(&json).unwrap(), columns);

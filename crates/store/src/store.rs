@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use longshore_core::{Deadline, Error, Kind, Process, Result, locked};
+use longshore_core::{Deadline, Error, Kind, Process, Result, lock};
 
 use crate::cache::Cache;
 use crate::catalogue::{Catalogue, Change, fold};
@@ -104,7 +104,7 @@ impl Shared {
     /// Works with the catalogue.
     pub(crate) fn with<T>(&self, work: impl FnOnce(&Catalogue) -> Result<T>) -> Result<T> {
         self.process.check("store")?;
-        if locked(&self.broken).is_some() {
+        if lock(&self.broken).is_some() {
             return Err(Error::operational(
                 "a commit of the store failed, and it is not known whether it will be there",
             )
@@ -112,7 +112,7 @@ impl Shared {
                 "open the store again, once its disk is sound: it is as before, or has the whole commit",
             ));
         }
-        let mut catalogue = locked(&self.catalogue);
+        let mut catalogue = lock(&self.catalogue);
         catalogue.refresh().and_then(|()| work(&catalogue)).map_err(|error| match error.kind() {
             Kind::Operational if error.sqlstate().is_none() => error.within(self.root.display()),
             _ => error,
@@ -121,7 +121,7 @@ impl Shared {
 
     /// Ends all work: a commit failed, and could not be made void.
     pub(crate) fn give_up(&self, writing: Option<Guard>) {
-        *locked(&self.broken) = Some(writing.into_iter().collect());
+        *lock(&self.broken) = Some(writing.into_iter().collect());
     }
 
     /// The lock of a table's writer.

@@ -210,7 +210,7 @@ fn encoded_column(
             let batch = mapped.has(id).then(|| mapped.batch(&Arc::new(Schema::new(vec![wanted.clone()]))));
             Ok(batch.transpose()?.map(|batch| batch.column(0).clone()))
         }
-        _ => Ok(piece.mapped.encoded(id, field, column)),
+        _ => Ok(piece.mapped.encode(id, field, column)),
     }
 }
 
@@ -301,7 +301,7 @@ impl Scan {
     }
 
     /// The rows of a piece without those that are deleted, which are many: a copy.
-    fn filtered(&self, piece: &Piece) -> Result<RecordBatch> {
+    fn without_deleted(&self, piece: &Piece) -> Result<RecordBatch> {
         let mut kept = BooleanBufferBuilder::new(piece.rows.len());
         kept.append_n(piece.rows.len(), true);
         for row in &piece.deleted {
@@ -320,7 +320,7 @@ impl Iterator for Scan {
         loop {
             let mut piece = self.pieces.pop_front()?;
             if piece.is_copied() {
-                return Some(self.filtered(&piece));
+                return Some(self.without_deleted(&piece));
             }
             let end = piece.deleted.pop_front().map_or(piece.rows.end, |row| row as usize);
             let rows = piece.rows.start..end;

@@ -203,7 +203,7 @@ impl Transaction {
         Ok(())
     }
 
-    pub(crate) fn edited(&mut self, name: &str) -> Result<Table> {
+    pub(crate) fn edit(&mut self, name: &str) -> Result<Table> {
         self.lock(name)?;
         Ok(self.existing(name)?.as_ref().clone())
     }
@@ -248,14 +248,14 @@ impl Transaction {
             next_field: 0,
             chunks: Vec::new(),
         };
-        let table = self.altered(&none, definition, &vec![None; definition.schema.fields().len()])?;
+        let table = self.altered_table(&none, definition, &vec![None; definition.schema.fields().len()])?;
         self.change(table, if replaces { "replace" } else { "create" }, 0);
         Ok(())
     }
 
     /// Drops a table.
     pub fn drop_table(&mut self, name: &str) -> Result<()> {
-        let table = self.edited(name)?;
+        let table = self.edit(name)?;
         self.note(&table, "drop", table.rows());
         self.changed.insert(fold(name), None);
         Ok(())
@@ -263,7 +263,7 @@ impl Transaction {
 
     /// Gives a table another name.
     pub fn rename(&mut self, name: &str, to: &str) -> Result<()> {
-        let mut table = self.edited(name)?;
+        let mut table = self.edit(name)?;
         refuse_reserved(to)?;
         self.lock(to)?;
         if fold(name) != fold(to) {
@@ -278,13 +278,13 @@ impl Transaction {
 
     /// Gives a table other columns: each is one that it has, by its old name, or a new one, which is NULL in all rows.
     pub fn alter(&mut self, name: &str, definition: &Definition, old_names: &[Option<String>]) -> Result<()> {
-        let before = self.edited(name)?;
-        let after = self.altered(&before, definition, old_names)?;
+        let before = self.edit(name)?;
+        let after = self.altered_table(&before, definition, old_names)?;
         self.change(after, "alter", 0);
         Ok(())
     }
 
-    fn altered(
+    fn altered_table(
         &self,
         before: &Table,
         definition: &Definition,

@@ -111,7 +111,7 @@ fn delete(transaction: &mut Transaction, gone: &[i64]) -> u64 {
     transaction.delete("boats", &mut positions).unwrap()
 }
 
-fn refused(error: &Error, kind: Kind, sqlstate: &str) {
+fn assert_refused(error: &Error, kind: Kind, sqlstate: &str) {
     assert_eq!((error.kind(), error.sqlstate()), (kind, Some(sqlstate)), "{error}");
 }
 
@@ -194,9 +194,13 @@ fn a_key_is_there_once() {
     let store = boats(&folder);
     let mut transaction = store.begin(Snapshot::Newest).unwrap();
     let error = append(&mut transaction, "boats", rows([20, 9], "b")).unwrap_err();
-    refused(&error, Kind::Integrity, "23505");
+    assert_refused(&error, Kind::Integrity, "23505");
     assert_eq!(error.message(), "the table \"boats\" has the key (id) = (9) already");
-    refused(&append(&mut transaction, "boats", rows([30, 30], "b")).unwrap_err(), Kind::Integrity, "23505");
+    assert_refused(
+        &append(&mut transaction, "boats", rows([30, 30], "b")).unwrap_err(),
+        Kind::Integrity,
+        "23505",
+    );
     // A key whose row is deleted is free again.
     delete(&mut transaction, &[9]);
     append(&mut transaction, "boats", rows([9], "b")).unwrap();
@@ -216,9 +220,9 @@ fn the_second_writer_of_a_table_waits_or_meets_a_conflict() {
     let mut second = store.begin(Snapshot::Newest).unwrap();
     assert_eq!(ids(&mut second, Wanted::default()).len(), 10);
     second.set_deadline(&Deadline::never().at_most(Duration::from_millis(20)));
-    refused(&append(&mut second, "boats", rows([11], "c")).unwrap_err(), Kind::Operational, "55P03");
+    assert_refused(&append(&mut second, "boats", rows([11], "c")).unwrap_err(), Kind::Operational, "55P03");
     first.commit().unwrap();
-    refused(&append(&mut second, "boats", rows([11], "c")).unwrap_err(), Kind::Operational, "40001");
+    assert_refused(&append(&mut second, "boats", rows([11], "c")).unwrap_err(), Kind::Operational, "40001");
     // Who has not looked at anything writes after what is there.
     let mut third = store.begin(Snapshot::Newest).unwrap();
     let mut fourth = store.begin(Snapshot::Newest).unwrap();
@@ -244,7 +248,7 @@ fn columns_come_and_go_without_a_file() {
     assert!(batch.schema().field(0).metadata().is_empty());
     let twice =
         transaction.alter("boats", &altered(["number", "Number"]), &[Some("number".to_owned()), None]);
-    refused(&twice.unwrap_err(), Kind::Programming, "42701");
+    assert_refused(&twice.unwrap_err(), Kind::Programming, "42701");
     transaction.rollback();
     assert_eq!(folder.files(), 1);
 }
@@ -365,7 +369,11 @@ fn a_store_that_is_only_read_is_not_written() {
     let store = Store::open(&folder.0, Access::Read).unwrap();
     let mut transaction = store.begin(Snapshot::Newest).unwrap();
     assert_eq!(ids(&mut transaction, Wanted::default()).len(), 10);
-    refused(&append(&mut transaction, "boats", rows([10], "b")).unwrap_err(), Kind::NotSupported, "25006");
+    assert_refused(
+        &append(&mut transaction, "boats", rows([10], "b")).unwrap_err(),
+        Kind::NotSupported,
+        "25006",
+    );
     assert_eq!(store.vacuum(0).unwrap_err().kind(), Kind::NotSupported);
 }
 
@@ -387,7 +395,7 @@ fn names_are_swapped() {
     assert_eq!(transaction.tables().unwrap(), ["abc", "boats"]);
     assert_eq!(transaction.table("ABC").unwrap().unwrap().rows(), 10);
     assert_eq!(at(&store, Snapshot::Version(2)), (0..10).collect::<Vec<_>>());
-    refused(&transaction.rename("abc", "a\0c").unwrap_err(), Kind::Programming, "42939");
+    assert_refused(&transaction.rename("abc", "a\0c").unwrap_err(), Kind::Programming, "42939");
 }
 
 #[test]
@@ -497,7 +505,7 @@ fn make(store: &Store, name: &str, parts: &[RecordBatch]) {
     });
 }
 
-fn encoded(store: &Store, name: &str) -> Vec<RecordBatch> {
+fn read_encoded(store: &Store, name: &str) -> Vec<RecordBatch> {
     scan_encoded(store, name).unwrap().collect::<Result<Vec<_>>>().unwrap()
 }
 
@@ -530,7 +538,7 @@ fn the_engine_gets_the_same_values_in_another_form() {
     make(&store, "sales", &[large.clone(), small.clone()]);
     // The large chunk has a file of encoded columns, and the small one does not.
     assert_eq!(folder.files(), 3);
-    let found = encoded(&store, "sales");
+    let found = read_encoded(&store, "sales");
     let kinds: Vec<DataType> =
         found[0].schema().fields().iter().map(|field| field.data_type().clone()).collect();
     let texts = DataType::Dictionary(Box::new(DataType::UInt8), Box::new(DataType::Utf8));
@@ -539,7 +547,7 @@ fn the_engine_gets_the_same_values_in_another_form() {
     // A text that has many values in one chunk is as it is in all.
     let many = sales(1_000, 300);
     make(&store, "sales", &[large.clone(), many.clone()]);
-    let found = encoded(&store, "sales");
+    let found = read_encoded(&store, "sales");
     assert_eq!(found[0].column(1).data_type(), &DataType::Utf8);
     assert_eq!(values(&found), values(&[large, many]));
     assert_eq!(store.check().unwrap(), Vec::<String>::new());
@@ -574,11 +582,11 @@ fn a_file_that_stays_mapped_is_let_go() {
         (ours().count(), ours().filter(|line| line.ends_with("(deleted)")).count())
     };
     make(&store, "sales", &[sales(100_000, 9)]);
-    encoded(&store, "sales");
+    read_encoded(&store, "sales");
     assert_eq!(mapped(), (2, 0));
     // Those of the version before are let go with the next look at the newest.
     make(&store, "sales", &[sales(1_000, 9)]);
-    encoded(&store, "sales");
+    read_encoded(&store, "sales");
     assert_eq!(mapped(), (1, 0));
     store.vacuum(0).unwrap();
     assert_eq!(mapped(), (0, 0));
@@ -589,7 +597,7 @@ fn a_file_that_is_cut_while_it_stays_mapped_is_an_error() {
     let folder = Folder::new();
     let store = folder.store();
     make(&store, "sales", &[sales(100_000, 9)]);
-    encoded(&store, "sales");
+    read_encoded(&store, "sales");
     for entry in std::fs::read_dir(folder.0.join("data")).unwrap() {
         let file = std::fs::OpenOptions::new().write(true).open(entry.unwrap().path()).unwrap();
         file.set_len(file.metadata().unwrap().len() - 1).unwrap();

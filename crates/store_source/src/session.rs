@@ -15,7 +15,7 @@ use crate::engine::{Engine, EngineRows};
 use crate::rows::{QueryRows, ScanRows};
 use crate::settings::Settings;
 use crate::sink::StoreSink;
-use crate::statement::{Statement, refused};
+use crate::statement::{Statement, refusal};
 
 /// One session over a store.
 pub(crate) struct StoreSession {
@@ -92,7 +92,7 @@ impl StoreSession {
     }
 
     /// Runs a query by the engine, over the tables that the transaction sees: the open one, or one that is the query's own.
-    fn queried(
+    fn query(
         &mut self,
         engine: &Arc<Engine>,
         query: &Query,
@@ -141,7 +141,7 @@ impl StoreSession {
 fn refuse_computed(table: Option<&Table>) -> Result<()> {
     let definition = table.and_then(|table| table.definition.as_deref()).unwrap_or_default();
     if definition.to_ascii_uppercase().contains("GENERATED ALWAYS") {
-        return Err(refused("the table has computed columns, which need a SQL engine"));
+        return Err(refusal("the table has computed columns, which need a SQL engine"));
     }
     Ok(())
 }
@@ -164,7 +164,7 @@ fn columns_of(schema: &Schema) -> Vec<Column> {
 impl Session for StoreSession {
     fn execute(&mut self, query: &Query) -> Result<Option<u64>> {
         if let Some(engine) = self.engine_for(query)? {
-            let (mut rows, _own) = self.queried(&engine, query, ReadOptions::default().batch_rows)?;
+            let (mut rows, _own) = self.query(&engine, query, ReadOptions::default().batch_rows)?;
             return rows.try_fold(0, |count, batch| Ok(count + batch?.num_rows() as u64)).map(Some);
         }
         Ok(match self.answer(query, &ReadOptions::default())? {
@@ -197,7 +197,7 @@ impl Session for StoreSession {
         match self.engine_for(query) {
             Ok(None) => {}
             Ok(Some(engine)) => {
-                return match self.queried(&engine, query, options.batch_rows) {
+                return match self.query(&engine, query, options.batch_rows) {
                     Ok((rows, own)) => Ok(Box::new(QueryRows { rows, own, session: self })),
                     Err(error) => Err(Failed { error, session: Some(self) }),
                 };

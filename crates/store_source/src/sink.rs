@@ -8,7 +8,7 @@ use longshore_store::{Definition, Table, Transaction};
 use crate::catalogue::SCHEMA;
 use crate::conform::Conformed;
 use crate::session::StoreSession;
-use crate::statement::refused;
+use crate::statement::refusal;
 
 /// Rows are gathered up to so many bytes, as each write makes a file.
 const GATHERED: usize = 64 << 20;
@@ -79,7 +79,7 @@ fn prepare(transaction: &mut Transaction, load: &Load) -> Result<Conformed> {
             .with_hint("leave the schema out"));
     }
     if !load.types.is_empty() {
-        return Err(refused("types of columns that are named in SQL need a SQL engine"));
+        return Err(refusal("types of columns that are named in SQL need a SQL engine"));
     }
     // Who writes first is waited for.
     transaction.lock(name)?;
@@ -111,7 +111,7 @@ fn refuse_unseen_rules(table: &Table, load: &Load) -> Result<()> {
     let has_lesser = schema.fields().iter().any(|field| has_lesser_type(field.data_type()));
     let fills = load.schema.fields().len() < schema.fields().len() && definition.contains("DEFAULT");
     if ["CHECK", "GENERATED"].iter().any(|word| definition.contains(word)) || has_lesser || fills {
-        return Err(refused(
+        return Err(refusal(
             "the table has conditions, defaults or types that a SQL engine looks after, so rows are not ingested into it",
         ));
     }

@@ -25,15 +25,15 @@ impl Statement {
         let end = tokens.iter().rposition(|token| !token.is_mark(";")).map_or(0, |last| last + 1);
         let mut reader = Reader { tokens: &tokens[..end], at: 0 };
         let statement = reader.statement().filter(|_| reader.at == end);
-        let statement = statement.ok_or_else(|| refused("this statement needs a SQL engine"))?;
+        let statement = statement.ok_or_else(|| refusal("this statement needs a SQL engine"))?;
         match query.params {
             Params::None => Ok(statement),
-            _ => Err(refused("a statement with parameters needs a SQL engine")),
+            _ => Err(refusal("a statement with parameters needs a SQL engine")),
         }
     }
 }
 
-pub(crate) fn refused(message: &str) -> Error {
+pub(crate) fn refusal(message: &str) -> Error {
     Error::not_supported(message).with_sqlstate("0A000").with_hint(ENGINE)
 }
 

@@ -129,7 +129,7 @@ impl Column {
         }
         match &mut self.data {
             Data::List { offsets, nulls, item } => {
-                let values: Vec<&RawValue> = parsed(json)?;
+                let values: Vec<&RawValue> = parse(json)?;
                 for value in values {
                     item.push(value)?;
                 }
@@ -137,7 +137,7 @@ impl Column {
                 nulls.append_non_null();
             }
             Data::Map { offsets, nulls, entries } => {
-                let Entries(found) = parsed(json)?;
+                let Entries(found) = parse(json)?;
                 for (key, value) in found {
                     entries.0.push_text(&key)?;
                     entries.1.push(value)?;
@@ -146,7 +146,7 @@ impl Column {
                 nulls.append_non_null();
             }
             Data::Row { nulls, fields } => {
-                let values: Vec<&RawValue> = parsed(json)?;
+                let values: Vec<&RawValue> = parse(json)?;
                 if values.len() != fields.len() {
                     return Err(unlike("a row of another length than its type's"));
                 }
@@ -264,20 +264,20 @@ impl Column {
         Ok(match self.data {
             Data::Null(mut values) => Arc::new(values.finish()),
             Data::Boolean(mut values) => Arc::new(values.finish()),
-            Data::Int8(values) => retyped(values, &kind)?,
-            Data::Int16(values) => retyped(values, &kind)?,
-            Data::Int32(values) => retyped(values, &kind)?,
-            Data::Int64(values) | Data::Time(values, ..) => retyped(values, &kind)?,
-            Data::Real(values) => retyped(values, &kind)?,
-            Data::Double(values) => retyped(values, &kind)?,
-            Data::Decimal(values, _) => retyped(values, &kind)?,
-            Data::Date(values) => retyped(values, &kind)?,
-            Data::Interval(values, _) => retyped(values, &kind)?,
+            Data::Int8(values) => with_type(values, &kind)?,
+            Data::Int16(values) => with_type(values, &kind)?,
+            Data::Int32(values) => with_type(values, &kind)?,
+            Data::Int64(values) | Data::Time(values, ..) => with_type(values, &kind)?,
+            Data::Real(values) => with_type(values, &kind)?,
+            Data::Double(values) => with_type(values, &kind)?,
+            Data::Decimal(values, _) => with_type(values, &kind)?,
+            Data::Date(values) => with_type(values, &kind)?,
+            Data::Interval(values, _) => with_type(values, &kind)?,
             Data::Text(mut values) => Arc::new(values.finish()),
             Data::Bytes(mut values) => Arc::new(values.finish()),
             Data::Uuid(mut values) => Arc::new(values.finish()),
             Data::List { offsets, mut nulls, item } => {
-                let DataType::List(field) = kind else { return Err(mistyped()) };
+                let DataType::List(field) = kind else { return Err(wrong_type()) };
                 Arc::new(ListArray::try_new(
                     field,
                     OffsetBuffer::new(offsets.into()),
@@ -286,8 +286,8 @@ impl Column {
                 )?)
             }
             Data::Map { offsets, mut nulls, entries } => {
-                let DataType::Map(field, sorted) = kind else { return Err(mistyped()) };
-                let DataType::Struct(fields) = field.data_type() else { return Err(mistyped()) };
+                let DataType::Map(field, sorted) = kind else { return Err(wrong_type()) };
+                let DataType::Struct(fields) = field.data_type() else { return Err(wrong_type()) };
                 let (keys, values) = *entries;
                 let entries =
                     StructArray::try_new(fields.clone(), vec![keys.finish()?, values.finish()?], None)?;
@@ -300,7 +300,7 @@ impl Column {
                 )?)
             }
             Data::Row { mut nulls, fields: columns } => {
-                let DataType::Struct(fields) = kind else { return Err(mistyped()) };
+                let DataType::Struct(fields) = kind else { return Err(wrong_type()) };
                 let length = nulls.len();
                 let columns = columns.into_iter().map(Self::finish).collect::<Result<_, _>>()?;
                 Arc::new(StructArray::try_new_with_length(fields, columns, nulls.finish(), length)?)
@@ -309,11 +309,11 @@ impl Column {
     }
 }
 
-fn mistyped() -> arrow_schema::ArrowError {
+fn wrong_type() -> arrow_schema::ArrowError {
     arrow_schema::ArrowError::SchemaError("a column of another type than its field's".to_owned())
 }
 
-fn retyped<T: ArrowPrimitiveType>(
+fn with_type<T: ArrowPrimitiveType>(
     mut values: PrimitiveBuilder<T>,
     kind: &DataType,
 ) -> Result<ArrayRef, arrow_schema::ArrowError> {
@@ -325,7 +325,7 @@ fn end(length: usize) -> Result<i32, Fault> {
     i32::try_from(length).map_err(|_| unlike("a page of more than two thousand million values"))
 }
 
-fn parsed<'a, T: serde::Deserialize<'a>>(json: &'a str) -> Result<T, Fault> {
+fn parse<'a, T: serde::Deserialize<'a>>(json: &'a str) -> Result<T, Fault> {
     serde_json::from_str(json).map_err(|_| unlike("a value of another form than its type's"))
 }
 
@@ -333,7 +333,7 @@ fn parsed<'a, T: serde::Deserialize<'a>>(json: &'a str) -> Result<T, Fault> {
 fn plain(json: &str) -> Result<Cow<'_, str>, Fault> {
     let Some(inner) = json.strip_prefix('"') else { return Ok(Cow::Borrowed(json)) };
     if inner.contains('\\') {
-        return parsed(json).map(Cow::Owned);
+        return parse(json).map(Cow::Owned);
     }
     Ok(Cow::Borrowed(inner.strip_suffix('"').unwrap_or(inner)))
 }

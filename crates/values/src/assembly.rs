@@ -67,7 +67,7 @@ impl Assembly {
 
     /// Rows decoded in all.
     #[must_use]
-    pub fn decoded(&self) -> u64 {
+    pub fn decoded_rows(&self) -> u64 {
         self.decoded
     }
 

@@ -37,7 +37,7 @@ impl Unit for u16 {
     fn of(bytes: &[u8], row: usize) -> Result<Vec<Self>, Fault> {
         let (units, rest) = bytes.as_chunks::<2>();
         let units = units.iter().map(|unit| Self::from_ne_bytes(*unit)).collect();
-        if rest.is_empty() { Ok(units) } else { Err(halved(row)) }
+        if rest.is_empty() { Ok(units) } else { Err(half_character(row)) }
     }
 }
 
@@ -106,7 +106,7 @@ impl Joined<u16> {
             }
             try_reserve(&mut texts.units, WIDEST * units.len())?;
             for character in char::decode_utf16(units.iter().copied()) {
-                let character = character.map_err(|_| halved(row))?;
+                let character = character.map_err(|_| half_character(row))?;
                 texts.units.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
             }
             texts.end()?;
@@ -124,7 +124,7 @@ fn ascii(units: &[u16]) -> impl ExactSizeIterator<Item = u8> {
     units.iter().map(|unit| unit.to_le_bytes()[0])
 }
 
-fn halved(row: usize) -> Fault {
+fn half_character(row: usize) -> Fault {
     Fault::data(row, "the driver's UTF-16 has half a character, which UTF-8 has not").with_hint(CAST)
 }
 
@@ -158,7 +158,7 @@ impl Joined<u8> {
 ///
 /// A date that is none.
 pub fn dates(rows: &[[u16; 3]], nulls: Option<NullBuffer>) -> Result<ArrayRef, Fault> {
-    let values = parsed(rows, nulls.as_ref(), |row, parts| days(row, *parts))?;
+    let values = parse_rows(rows, nulls.as_ref(), |row, parts| days(row, *parts))?;
     Ok(Arc::new(Date32Array::new(values, nulls)))
 }
 
@@ -175,7 +175,7 @@ pub fn timestamps(rows: &[[u16; 8]], unit: TimeUnit, nulls: Option<NullBuffer>) 
 }
 
 fn points<T: ArrowTimestampType>(rows: &[[u16; 8]], nulls: Option<NullBuffer>) -> Result<ArrayRef, Fault> {
-    let values = parsed(rows, nulls.as_ref(), |row, parts| {
+    let values = parse_rows(rows, nulls.as_ref(), |row, parts| {
         days_and_time::<T>(row, *parts)?.map_err(|message| Fault::data(row, message).with_hint(CAST))
     })?;
     Ok(Arc::new(PrimitiveArray::<T>::new(values, nulls)))
@@ -183,7 +183,7 @@ fn points<T: ArrowTimestampType>(rows: &[[u16; 8]], nulls: Option<NullBuffer>) -
 
 /// The values of the rows that are not NULL, next to zeros.
 #[inline]
-fn parsed<P, T: ArrowNativeType>(
+fn parse_rows<P, T: ArrowNativeType>(
     rows: &[P],
     nulls: Option<&NullBuffer>,
     parse: impl Fn(usize, &P) -> Result<T, Fault>,
@@ -246,7 +246,7 @@ mod tests {
     #[test]
     fn texts_of_both_widths_and_what_is_not_a_text() {
         let wide: Vec<u16> = "a€𝄞".encode_utf16().collect();
-        let read = |values: &[&[u16]], nulls| joined(values).texts(nulls);
+        let read = |values: &[&[u16]], nulls| join(values).texts(nulls);
         let nulls = NullBuffer::from(vec![true, false, true, true]);
         let found = read(&[&wide, &[], &[], &wide[..1]], Some(nulls));
         assert_eq!(texts_of(&found.unwrap()), [Some("a€𝄞"), None, Some(""), Some("a")]);
@@ -256,13 +256,13 @@ mod tests {
         assert_eq!(u16::of(b"a\0b", 1).unwrap_err().row(), 1);
         assert_eq!(u16::of(&u16::to_ne_bytes(7), 1).unwrap(), [7]);
 
-        let read = |values: &[&[u8]]| joined(values).texts(None);
+        let read = |values: &[&[u8]]| join(values).texts(None);
         assert_eq!(texts_of(&read(&["ä".as_bytes(), b"b"]).unwrap()), [Some("ä"), Some("b")]);
         let halves = ["a".as_bytes(), &"ä".as_bytes()[..1], &"ä".as_bytes()[1..]];
         assert_eq!(read(&halves).unwrap_err().row(), 1);
     }
 
-    fn joined<U: Unit>(values: &[&[U]]) -> Joined<U> {
+    fn join<U: Unit>(values: &[&[U]]) -> Joined<U> {
         let mut all = Joined::new(values.len()).unwrap();
         for units in values {
             all.push(units.iter().copied()).unwrap();

@@ -10,7 +10,7 @@ use arrow_schema::DataType;
 use longshore_core::memory::{OutOfMemory, try_reserve};
 use simdutf8::basic::from_utf8;
 
-use crate::primitive::{Validity, fault, parsed, take_keeping_capacity};
+use crate::primitive::{Validity, fault, parse_cell, take_keeping_capacity};
 use crate::{CellFault, Cells, Decoder, Misfit};
 
 /// A column of text or bytes that the wire carries as they are.
@@ -240,7 +240,7 @@ impl<const N: usize, F: FnMut(&[u8]) -> Result<[u8; N], Misfit> + Send + 'static
     fn decode(&mut self, cells: Cells<'_>) -> Result<(), CellFault> {
         try_reserve(&mut self.values, N * cells.len())?;
         for (row, cell) in cells.iter().enumerate() {
-            let value = parsed(row, cell, &mut self.parse)?;
+            let value = parse_cell(row, cell, &mut self.parse)?;
             self.values.extend_from_slice(&value.unwrap_or([0; N]));
             self.validity.push(value.is_some());
         }

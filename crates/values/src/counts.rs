@@ -6,7 +6,7 @@ use arrow_schema::{DataType, TimeUnit};
 
 /// The numbers of an array as they are stored; below a NULL there is anything.
 #[must_use]
-pub fn stored<T: ArrowNativeType>(array: &dyn Array) -> ScalarBuffer<T> {
+pub fn stored_values<T: ArrowNativeType>(array: &dyn Array) -> ScalarBuffer<T> {
     let data = array.to_data();
     ScalarBuffer::new(data.buffers()[0].clone(), data.offset(), data.len())
 }
@@ -16,10 +16,10 @@ pub fn stored<T: ArrowNativeType>(array: &dyn Array) -> ScalarBuffer<T> {
 pub fn counts(array: &dyn Array) -> Option<(ScalarBuffer<i64>, TimeUnit)> {
     match array.data_type() {
         DataType::Time32(unit) => {
-            Some((stored::<i32>(array).iter().map(|count| i64::from(*count)).collect(), *unit))
+            Some((stored_values::<i32>(array).iter().map(|count| i64::from(*count)).collect(), *unit))
         }
         DataType::Time64(unit) | DataType::Timestamp(unit, _) | DataType::Duration(unit) => {
-            Some((stored(array), *unit))
+            Some((stored_values(array), *unit))
         }
         _ => None,
     }

@@ -75,7 +75,7 @@ pub trait Mantissa: Copy + Send + 'static {
     fn shorten(self, count: u32) -> Option<Self>;
     /// `-self`.
     #[must_use]
-    fn negated(self) -> Self;
+    fn negate(self) -> Self;
     /// Whether it has at most `precision` decimal digits.
     fn fits(self, precision: u8) -> bool;
 }
@@ -98,7 +98,7 @@ impl Mantissa for i128 {
         (self % power == 0).then(|| self / power)
     }
 
-    fn negated(self) -> Self {
+    fn negate(self) -> Self {
         -self
     }
 
@@ -124,7 +124,7 @@ impl Mantissa for i256 {
         (self.checked_rem(power)? == i256::ZERO).then(|| self.wrapping_div(power))
     }
 
-    fn negated(self) -> Self {
+    fn negate(self) -> Self {
         self.wrapping_neg()
     }
 
@@ -160,7 +160,7 @@ impl DecimalType {
                 .ok_or_else(|| DecimalMisfit::Digits.of(text, self))?;
         }
         let mantissa = rescale(mantissa, decimal.decimals, self).map_err(|misfit| misfit.of(text, self))?;
-        Ok(if decimal.negative { mantissa.negated() } else { mantissa })
+        Ok(if decimal.negative { mantissa.negate() } else { mantissa })
     }
 }
 

@@ -179,7 +179,7 @@ impl Item<'_> {
 
     /// The value in words for an error: short, and without what a secret would show of itself in full.
     #[must_use]
-    pub fn shown(&self) -> String {
+    pub fn show(&self) -> String {
         let mut text = String::new();
         match self {
             Self::Null => return "NULL".into(),
@@ -189,7 +189,7 @@ impl Item<'_> {
             Self::Int(_) | Self::UInt(_) | Self::Decimal(..) | Self::WideDecimal(..) => {
                 push_number(&mut text, self);
             }
-            Self::Text(value) => return format!("{:?}", shortened(value)),
+            Self::Text(value) => return format!("{:?}", shorten(value)),
             Self::Bytes(value) => return format!("{} bytes", value.len()),
             Self::Uuid(value) => return format!("the UUID {}", uuid(value)),
             Self::Date(days) => {
@@ -233,7 +233,7 @@ pub fn uuid(bytes: &[u8; 16]) -> String {
 }
 
 /// The first forty characters, and a mark where there are more.
-fn shortened(text: &str) -> String {
+fn shorten(text: &str) -> String {
     match text.char_indices().nth(40) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),

@@ -12,7 +12,7 @@ use arrow_buffer::{ArrowNativeType, NullBuffer, i256};
 use arrow_schema::{DataType, Field, IntervalUnit, TimeUnit};
 use longshore_core::{EXTENSION, Error, Result};
 
-use crate::{Item, stored};
+use crate::{Item, stored_values};
 
 /// The values of one array. Dictionaries, run ends and views are gone: what they stand for is left.
 pub struct Items<'a> {
@@ -137,7 +137,7 @@ fn count<'a, T: ArrowNativeType + Into<i64>>(
     unit: TimeUnit,
     item: impl Fn(i64, TimeUnit) -> Item<'a> + 'a,
 ) -> Value<'a> {
-    let values = stored::<T>(array);
+    let values = stored_values::<T>(array);
     Box::new(move |row| item(values[row].into(), unit))
 }
 
@@ -215,16 +215,16 @@ fn dictionary(array: &dyn Array, is_uuid: bool) -> Result<Value<'_>> {
     }
     // The keys of NULLs may be anything.
     let keys = dictionary.normalized_keys().into_iter().map(|key| key.min(values.len() - 1));
-    nested(keys.collect(), values, is_uuid)
+    look_up(keys.collect(), values, is_uuid)
 }
 
 fn runs<R: RunEndIndexType>(array: &dyn Array, is_uuid: bool) -> Result<Value<'_>> {
     let runs = array.as_run::<R>();
-    nested((0..array.len()).map(|row| runs.get_physical_index(row)).collect(), runs.values(), is_uuid)
+    look_up((0..array.len()).map(|row| runs.get_physical_index(row)).collect(), runs.values(), is_uuid)
 }
 
 /// The values that each row's number of `keys` stands for.
-fn nested(keys: Vec<usize>, values: &ArrayRef, is_uuid: bool) -> Result<Value<'_>> {
+fn look_up(keys: Vec<usize>, values: &ArrayRef, is_uuid: bool) -> Result<Value<'_>> {
     let items = Items::of(values, is_uuid)?;
     Ok(Box::new(move |row| items.get(keys[row])))
 }
@@ -243,26 +243,26 @@ mod tests {
 
     use super::*;
 
-    fn shown(array: impl Array + 'static) -> Vec<String> {
+    fn show_all(array: impl Array + 'static) -> Vec<String> {
         let array: ArrayRef = Arc::new(array);
         let field = Field::new("a", array.data_type().clone(), true);
         let items = Items::new(&array, &field).unwrap();
-        (0..array.len()).map(|row| items.get(row).shown()).collect()
+        (0..array.len()).map(|row| items.get(row).show()).collect()
     }
 
     #[test]
     fn dictionaries_and_runs_are_their_values() {
         let words: DictionaryArray<Int32Type> = [Some("b"), None, Some("a"), Some("b")].into_iter().collect();
-        assert_eq!(shown(words), ["\"b\"", "NULL", "\"a\"", "\"b\""]);
+        assert_eq!(show_all(words), ["\"b\"", "NULL", "\"a\"", "\"b\""]);
         let runs =
             RunArray::try_new(&Int32Array::from(vec![2, 3]), &StringArray::from(vec![Some("x"), None]))
                 .unwrap();
-        assert_eq!(shown(runs), ["\"x\"", "\"x\"", "NULL"]);
+        assert_eq!(show_all(runs), ["\"x\"", "\"x\"", "NULL"]);
     }
 
     #[test]
     fn a_dictionary_of_nothing_is_null() {
         let empty: DictionaryArray<Int32Type> = [None::<&str>, None].into_iter().collect();
-        assert_eq!(shown(empty), ["NULL", "NULL"]);
+        assert_eq!(show_all(empty), ["NULL", "NULL"]);
     }
 }

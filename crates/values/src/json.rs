@@ -26,7 +26,7 @@ fn document(item: &Item<'_>, field: &Field) -> Result<Value, Misfit> {
         Item::Double(value) => number(*value, "")?,
         // A reader would make doubles of numbers with many digits.
         Item::Decimal(..) | Item::WideDecimal(..) => Value::String(item.digits().unwrap_or_default()),
-        Item::Text(value) if is_json(field) => embedded(value)?,
+        Item::Text(value) if is_json(field) => embed(value)?,
         Item::Text(value) => Value::String((*value).to_owned()),
         Item::Bytes(_) => return Err(Misfit::with_hint("JSON has no bytes", "encode them as text")),
         Item::Uuid(value) => Value::String(uuid(value)),
@@ -105,7 +105,7 @@ fn is_json(field: &Field) -> bool {
 }
 
 /// A document within a document.
-fn embedded(text: &str) -> Result<Value, Misfit> {
+fn embed(text: &str) -> Result<Value, Misfit> {
     serde_json::from_str(text).map_err(|error| {
         Misfit::with_hint(format!("the text is not JSON: {error}"), "mend it, or write it as plain text")
     })

@@ -28,7 +28,7 @@ pub use bytes::{Derived, Fixed, Plain, bytes, large_bytes, large_text, strings, 
 pub use calendar::{push_date, push_time, push_timestamp};
 pub use cast::{Cast, Form};
 pub use cell::{CellBuffer, Cells, Span, Spans};
-pub use counts::{counts, stored};
+pub use counts::{counts, stored_values};
 pub use decoder::{CellFault, Decoder, Misfit};
 pub use fault::Fault;
 pub use item::{Item, microseconds, per_second, push_number, push_period, uuid, whole_day};
@@ -37,4 +37,4 @@ pub use json::{element, is_nested, json};
 pub use lines::{csv_lines, json_lines, texts};
 pub use losses::Losses;
 pub use parameters::{null_parameters, parameter, parameters};
-pub use primitive::{Booleans, Primitive, Validity, fault, parsed};
+pub use primitive::{Booleans, Primitive, Validity, fault, parse_cell};

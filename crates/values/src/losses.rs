@@ -19,7 +19,7 @@ impl Losses {
     /// Those of `column`. Who asks for doubles with `schema=` knows of the rounding.
     #[must_use]
     pub fn of(column: &str, options: &ReadOptions) -> Self {
-        let looks = options.decimals == Decimals::Float64 && options.wanted(column).is_none();
+        let looks = options.decimals == Decimals::Float64 && options.wanted_type(column).is_none();
         Self { column: column.into(), warnings: options.warnings.clone(), looks }
     }
 

@@ -70,7 +70,7 @@ pub fn fault(row: usize, misfit: Misfit) -> Option<CellFault> {
 
 /// The value in the cell of `row`, read by `parse`; `None` for NULL, and where the caller's options make it NULL.
 #[inline]
-pub fn parsed<T>(
+pub fn parse_cell<T>(
     row: usize,
     cell: Option<&[u8]>,
     parse: &mut impl FnMut(&[u8]) -> Result<T, Misfit>,
@@ -109,7 +109,7 @@ where
 
     fn decode_each(&mut self, cells: Cells<'_>) -> Result<(), CellFault> {
         for (row, cell) in cells.iter().enumerate() {
-            let value = parsed(row, cell, &mut self.parse)?;
+            let value = parse_cell(row, cell, &mut self.parse)?;
             self.values.push(value.unwrap_or_default());
             self.validity.push(value.is_some());
         }
@@ -162,7 +162,7 @@ impl<F: FnMut(&[u8]) -> Result<bool, Misfit> + Send + 'static> Booleans<F> {
 impl<F: FnMut(&[u8]) -> Result<bool, Misfit> + Send + 'static> Decoder for Booleans<F> {
     fn decode(&mut self, cells: Cells<'_>) -> Result<(), CellFault> {
         for (row, cell) in cells.iter().enumerate() {
-            let value = parsed(row, cell, &mut self.parse)?;
+            let value = parse_cell(row, cell, &mut self.parse)?;
             self.values.append(value.unwrap_or_default());
             self.validity.push(value.is_some());
         }

@@ -85,7 +85,7 @@ pub fn numbers(
         DataType::UInt64 => integer::<UInt64Type>(),
         DataType::Float32 => match number {
             Number::Float => Primitive::<Float32Type, _>::boxed(as_is, shortest_float),
-            Number::Double => Primitive::<Float32Type, _>::boxed(as_is, narrowed),
+            Number::Double => Primitive::<Float32Type, _>::boxed(as_is, narrow_float),
             Number::Decimal => Primitive::<Float32Type, _>::boxed(as_is, move |cell| {
                 decimal::text_decimal(cell, numeric_nan)?;
                 exact_float(cell)
@@ -137,7 +137,7 @@ pub fn shortest_double(cell: &[u8]) -> Result<f64, Misfit> {
 }
 
 /// The float that is the same number as a float8.
-pub fn narrowed(cell: &[u8]) -> Result<f32, Misfit> {
+pub fn narrow_float(cell: &[u8]) -> Result<f32, Misfit> {
     let value = shortest_double(cell)?;
     #[allow(clippy::cast_possible_truncation)] // what is lost is seen in the next line
     let float = value as f32;
@@ -367,8 +367,8 @@ mod tests {
         for inexact in ["1.00000000000000000001", "16777217", "1e39", "1e400", "1e-46", "0.1", "x", ""] {
             assert!(exact_float(inexact.as_bytes()).is_err(), "{inexact}");
         }
-        assert_eq!(narrowed(b"1e+20").ok(), None);
-        assert_eq!(narrowed(b"0.5"), Ok(0.5));
+        assert_eq!(narrow_float(b"1e+20").ok(), None);
+        assert_eq!(narrow_float(b"0.5"), Ok(0.5));
     }
 
     #[test]

@@ -27,7 +27,7 @@ pub(crate) struct LowWater {
 impl LowWater {
     /// A read has brought `count` bytes of `asked`.
     #[inline]
-    pub(crate) fn received(&mut self, stream: &Stream, count: usize, asked: usize) {
+    pub(crate) fn note_read(&mut self, stream: &Stream, count: usize, asked: usize) {
         if self.raised {
             if count < BYTES.min(asked) {
                 self.reset(stream);

@@ -103,7 +103,7 @@ impl Socket {
             match outcome {
                 Ok(count) => {
                     if self.tls.is_none() {
-                        self.low_water.received(&self.stream, count, into.len());
+                        self.low_water.note_read(&self.stream, count, into.len());
                     }
                     return Ok(count);
                 }

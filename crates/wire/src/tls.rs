@@ -82,7 +82,7 @@ impl Tls {
         let provider = Arc::new(ring::default_provider());
         let verifier = self.verifier(&provider)?;
         let builder = ClientConfig::builder_with_provider(provider)
-            .with_protocol_versions(self.versions.supported())
+            .with_protocol_versions(self.versions.supported_versions())
             .map_err(|error| Error::internal(format!("cannot set up TLS: {error}")))?
             .dangerous()
             .with_custom_certificate_verifier(Arc::new(verifier));
@@ -91,7 +91,7 @@ impl Tls {
             Some(identity) => {
                 let (chain, key) = identity.load()?;
                 let client = builder.with_client_auth_cert(chain, key);
-                client.map_err(|error| identity.refused(&error))?
+                client.map_err(|error| identity.refusal(&error))?
             }
         };
         client.enable_sni = self.name_host;
@@ -112,7 +112,7 @@ impl Tls {
 }
 
 impl Versions {
-    fn supported(self) -> &'static [&'static SupportedProtocolVersion] {
+    fn supported_versions(self) -> &'static [&'static SupportedProtocolVersion] {
         static ALL: [&SupportedProtocolVersion; 2] = [&version::TLS13, &version::TLS12];
         let (newer, older) = ALL.split_at(1);
         match self {
@@ -141,7 +141,7 @@ impl Identity {
         Ok((chain, key))
     }
 
-    fn refused(&self, error: &rustls::Error) -> Error {
+    fn refusal(&self, error: &rustls::Error) -> Error {
         let (certificate, key) = (self.certificate.display(), self.key.display());
         Error::interface(format!(
             "cannot use the client certificate {certificate} with the key {key}: {error}"

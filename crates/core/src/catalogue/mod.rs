@@ -181,7 +181,7 @@ pub fn objects(source: &dyn Source, filter: &ObjectFilter, deadline: &Deadline) 
         let tables = rows(&queries.tables, Depth::Tables)?;
         let columns = rows(&queries.columns, Depth::Columns)?;
         let constraints = rows(&queries.constraints, Depth::Columns)?;
-        objects::nested(filter, schemas, tables, columns, constraints)
+        objects::nest(filter, schemas, tables, columns, constraints)
     })
 }
 
@@ -251,7 +251,7 @@ fn schema_statement(source: &dyn Source, schema: &str, deadline: &Deadline) -> R
         if !reader.has_schema(schema)? {
             return Err(Error::programming(format!("there is no schema {schema:?}")).with_sqlstate("3F000"));
         }
-        let name = reader.qualified(&TableName { schema: None, table: schema.into() })?;
+        let name = reader.qualified_name(&TableName { schema: None, table: schema.into() })?;
         Ok(reader.queries.use_schema.replace("{}", &name))
     })
 }
@@ -319,8 +319,8 @@ pub(crate) fn queries_of(session: &dyn Session) -> Result<CatalogueQueries> {
 }
 
 impl Reader {
-    fn qualified(&self, table: &TableName) -> Result<String> {
-        let session = self.session.as_ref().ok_or_else(lost)?;
+    fn qualified_name(&self, table: &TableName) -> Result<String> {
+        let session = self.session.as_ref().ok_or_else(lost_connection)?;
         Ok(session.qualified_name(table))
     }
 
@@ -329,7 +329,7 @@ impl Reader {
     }
 
     fn run(&mut self, query: &Query) -> Result<Vec<RecordBatch>> {
-        let session = self.session.take().ok_or_else(lost)?;
+        let session = self.session.take().ok_or_else(lost_connection)?;
         let mut batches = match session.read(query, &ReadOptions::default()) {
             Ok(batches) => batches,
             Err(Failed { error, session }) => {
@@ -405,7 +405,7 @@ impl Reader {
 
     /// How many rows a table has, counted.
     fn count(&mut self, table: &TableName) -> Result<i64> {
-        let name = self.qualified(table)?;
+        let name = self.qualified_name(table)?;
         let counts = self.read(&format!("SELECT count(*) AS n FROM {name}"))?;
         let count =
             counts.iter().filter(|batch| batch.num_rows() == 1).find_map(|batch| integer(batch.column(0)));
@@ -413,7 +413,7 @@ impl Reader {
     }
 }
 
-fn lost() -> Error {
+fn lost_connection() -> Error {
     Error::operational("the connection was lost while its catalogue was read")
 }
 

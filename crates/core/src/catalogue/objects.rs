@@ -21,7 +21,7 @@ type SchemaKey = [Option<String>; 2];
 /// Rows by what they belong to.
 type Groups<const N: usize> = HashMap<[Option<String>; N], Vec<Row>>;
 
-fn grouped<const N: usize>(rows: Vec<Row>, is_wanted: impl Fn(&Row) -> bool) -> Groups<N> {
+fn group<const N: usize>(rows: Vec<Row>, is_wanted: impl Fn(&Row) -> bool) -> Groups<N> {
     let mut groups = Groups::new();
     for row in rows.into_iter().filter(is_wanted) {
         groups.entry(key(&row)).or_insert_with(Vec::new).push(row);
@@ -34,7 +34,7 @@ fn key<const N: usize>(row: &Row) -> [Option<String>; N] {
 }
 
 /// The objects that `filter` wants, of the rows of the catalogue's queries.
-pub(super) fn nested(
+pub(super) fn nest(
     filter: &ObjectFilter,
     schemas: Vec<Row>,
     tables: Vec<Row>,
@@ -42,10 +42,10 @@ pub(super) fn nested(
     constraints: Vec<Row>,
 ) -> Result<RecordBatch> {
     let has_type = |row: &Row| row[3].as_deref().is_some_and(|kind| filter.has_type(kind));
-    let mut tables_of: Groups<2> = grouped(tables, |row| filter.has_table(row) && has_type(row));
+    let mut tables_of: Groups<2> = group(tables, |row| filter.has_table(row) && has_type(row));
     let mut columns_of: Groups<3> =
-        grouped(columns, |row| filter.has_table(row) && is_like(filter.column.as_deref(), row.get(3)));
-    let mut constraints_of: Groups<3> = grouped(constraints, |row| filter.has_table(row));
+        group(columns, |row| filter.has_table(row) && is_like(filter.column.as_deref(), row.get(3)));
+    let mut constraints_of: Groups<3> = group(constraints, |row| filter.has_table(row));
     let (catalogs, schemas) = by_catalog(schemas, filter);
     let (mut schema_rows, mut in_catalog) = (Vec::new(), Vec::new());
     let (mut table_rows, mut in_schema) = (Vec::new(), Vec::new());
@@ -79,8 +79,8 @@ pub(super) fn nested(
         constraints_of_rows(&constraint_rows)?,
     );
     let table = structs(vec![
-        required("table_name", texts(table_rows.iter().map(|row| row[2].as_deref()))),
-        required("table_type", texts(table_rows.iter().map(|row| row[3].as_deref()))),
+        mandatory("table_name", texts(table_rows.iter().map(|row| row[2].as_deref()))),
+        mandatory("table_type", texts(table_rows.iter().map(|row| row[3].as_deref()))),
         columns,
         constraints,
     ]);
@@ -143,7 +143,7 @@ fn columns_of_rows(rows: &[Row]) -> Result<StructArray> {
     let nullable = rows.iter().map(|row| flag(row, 6).map(i16::from)).collect::<Int16Array>();
     let nothing = || texts(rows.iter().map(|_| None));
     Ok(structs(vec![
-        required("column_name", column(3)),
+        mandatory("column_name", column(3)),
         optional("ordinal_position", Arc::new(Int32Array::from(positions))),
         optional("remarks", column(8)),
         optional("xdbc_data_type", shorts(|xdbc| xdbc.data_type)),
@@ -185,15 +185,15 @@ fn constraints_of_rows(constraints: &[Vec<Row>]) -> Result<StructArray> {
     let usage = structs(vec![
         optional("fk_catalog", texts(usages.iter().map(|row| row[7].as_deref()))),
         optional("fk_db_schema", texts(usages.iter().map(|row| row[8].as_deref()))),
-        required("fk_table", texts(usages.iter().map(|row| row[9].as_deref()))),
-        required("fk_column_name", texts(usages.iter().map(|row| row[10].as_deref()))),
+        mandatory("fk_table", texts(usages.iter().map(|row| row[9].as_deref()))),
+        mandatory("fk_column_name", texts(usages.iter().map(|row| row[10].as_deref()))),
     ]);
-    let names = listed(columns_in, None, texts(columns.iter().map(|row| row[6].as_deref())));
+    let names = list_array(columns_in, None, texts(columns.iter().map(|row| row[6].as_deref())));
     let types = constraints.iter().map(|rows| text(&rows[0], 5).map(Some)).collect::<Result<Vec<_>>>()?;
     Ok(structs(vec![
         optional("constraint_name", texts(constraints.iter().map(|rows| rows[0][4].as_deref()))),
-        required("constraint_type", texts(types.into_iter())),
-        required("constraint_column_names", names),
+        mandatory("constraint_type", texts(types.into_iter())),
+        mandatory("constraint_column_names", names),
         list("constraint_column_usage", true, usages_in, true, usage),
     ]))
 }
@@ -206,7 +206,7 @@ pub(super) fn optional(name: &str, values: ArrayRef) -> Part {
     (Field::new(name, values.data_type().clone(), true), values)
 }
 
-pub(super) fn required(name: &str, values: ArrayRef) -> Part {
+pub(super) fn mandatory(name: &str, values: ArrayRef) -> Part {
     (Field::new(name, values.data_type().clone(), false), values)
 }
 
@@ -230,11 +230,11 @@ pub(super) fn list(
     values: StructArray,
 ) -> Part {
     let nulls = (!is_known).then(|| NullBuffer::new_null(lengths.len()));
-    let lists = listed(lengths, nulls, Arc::new(values));
+    let lists = list_array(lengths, nulls, Arc::new(values));
     (Field::new(name, lists.data_type().clone(), nullable), lists)
 }
 
-fn listed(lengths: Vec<usize>, nulls: Option<NullBuffer>, values: ArrayRef) -> ArrayRef {
+fn list_array(lengths: Vec<usize>, nulls: Option<NullBuffer>, values: ArrayRef) -> ArrayRef {
     let item = Arc::new(Field::new_list_field(values.data_type().clone(), true));
     Arc::new(ListArray::new(item, OffsetBuffer::from_lengths(lengths), values, nulls))
 }

@@ -8,7 +8,7 @@ use arrow_array::{
 };
 use arrow_schema::{DataType, Field, UnionFields};
 
-use super::objects::{batch, list, optional, required, structs, texts};
+use super::objects::{batch, list, mandatory, optional, structs, texts};
 use super::{ObjectFilter, Reader, Row, on_catalogue, text};
 use crate::{Deadline, Error, Result, Source, TableName};
 
@@ -50,15 +50,15 @@ pub fn statistics(
 ) -> Result<RecordBatch> {
     on_catalogue(source, deadline, |reader| {
         let statistics = if approximate && !reader.queries.statistics.is_empty() {
-            estimated(reader, filter)?
+            estimates(reader, filter)?
         } else {
-            counted(reader, filter)?
+            counts(reader, filter)?
         };
-        nested(&statistics)
+        nest(&statistics)
     })
 }
 
-fn estimated(reader: &mut Reader, filter: &ObjectFilter) -> Result<Vec<Statistic>> {
+fn estimates(reader: &mut Reader, filter: &ObjectFilter) -> Result<Vec<Statistic>> {
     let query = reader.queries.statistics.clone();
     let rows = reader.rows(&query)?;
     let statistic = |row: Row| {
@@ -78,7 +78,7 @@ fn estimated(reader: &mut Reader, filter: &ObjectFilter) -> Result<Vec<Statistic
 }
 
 /// The rows of each table of the session's own catalog, counted.
-fn counted(reader: &mut Reader, filter: &ObjectFilter) -> Result<Vec<Statistic>> {
+fn counts(reader: &mut Reader, filter: &ObjectFilter) -> Result<Vec<Statistic>> {
     let (own, query) = (reader.current()?.catalog, reader.queries.tables.clone());
     let rows = reader.rows(&query)?;
     let wanted = |row: &Row| {
@@ -94,7 +94,7 @@ fn counted(reader: &mut Reader, filter: &ObjectFilter) -> Result<Vec<Statistic>>
     rows.into_iter().filter(wanted).map(count).collect()
 }
 
-fn nested(statistics: &[Statistic]) -> Result<RecordBatch> {
+fn nest(statistics: &[Statistic]) -> Result<RecordBatch> {
     let mut ordered: Vec<&Statistic> = statistics.iter().collect();
     ordered.sort_by(|one, other| one.table[..2].cmp(&other.table[..2]));
     let (mut schemas, mut in_schema) = (Vec::<&[Option<String>]>::new(), Vec::<usize>::new());
@@ -114,11 +114,11 @@ fn nested(statistics: &[Statistic]) -> Result<RecordBatch> {
     }
     let estimated = ordered.iter().map(|one| Some(matches!(one.value, Value::Estimated(_))));
     let each = structs(vec![
-        required("table_name", texts(ordered.iter().map(|one| one.table[2].as_deref()))),
+        mandatory("table_name", texts(ordered.iter().map(|one| one.table[2].as_deref()))),
         optional("column_name", texts(ordered.iter().map(|one| one.column.as_deref()))),
-        required("statistic_key", Arc::new(ordered.iter().map(|one| Some(one.key)).collect::<Int16Array>())),
-        required("statistic_value", values(&ordered)?),
-        required("statistic_is_approximate", Arc::new(estimated.collect::<BooleanArray>())),
+        mandatory("statistic_key", Arc::new(ordered.iter().map(|one| Some(one.key)).collect::<Int16Array>())),
+        mandatory("statistic_value", values(&ordered)?),
+        mandatory("statistic_is_approximate", Arc::new(estimated.collect::<BooleanArray>())),
     ]);
     let schema = structs(vec![
         optional("db_schema_name", texts(schemas.iter().map(|schema| schema[1].as_deref()))),

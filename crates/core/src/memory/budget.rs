@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use arrow_array::{Array, ArrayRef, RecordBatch};
 
-use super::system::{Free, free, held};
+use super::system::{Free, free, held_bytes};
 use super::{OutOfMemory, reserve};
 use crate::{Error, Kind, Result};
 
@@ -81,7 +81,7 @@ impl Budget {
     pub fn grow(&self, bytes: usize) -> Result<()> {
         reserve::checkpoint()?;
         let grown = self.grown.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
-        if grown < self.due.load(Ordering::Relaxed) { Ok(()) } else { self.look(grown, free(), held) }
+        if grown < self.due.load(Ordering::Relaxed) { Ok(()) } else { self.look(grown, free(), held_bytes) }
     }
 
     /// Fails where `bytes` in one piece are more than the system has left.

@@ -54,7 +54,7 @@ pub struct Trim {
 
 impl Trim {
     /// `bytes` have been freed.
-    pub fn freed(&mut self, bytes: usize) {
+    pub fn count(&mut self, bytes: usize) {
         self.freed += bytes;
         if self.freed >= WORTH_IT {
             self.freed = 0;

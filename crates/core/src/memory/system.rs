@@ -21,7 +21,7 @@ pub fn free() -> Option<Free> {
 }
 
 /// The memory that this process holds; 0 where the system does not tell.
-pub(super) fn held() -> u64 {
+pub(super) fn held_bytes() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status");
     status.ok().and_then(|status| kilobytes(&status, "VmRSS:")).unwrap_or_default()
 }
@@ -121,7 +121,7 @@ fn levels(read: impl Fn(&Path) -> Option<String>) -> Vec<Level> {
             some if some.split(',').any(|name| name == "memory") => &FIRST,
             _ => continue,
         };
-        let Some((root, mount)) = mounts.lines().find_map(|line| mounted(line, names)) else { continue };
+        let Some((root, mount)) = mounts.lines().find_map(|line| mount(line, names)) else { continue };
         // In a container the path may be the host's, of which nothing is mounted but the container's own.
         let below = path.strip_prefix(root.trim_end_matches('/')).unwrap_or_default();
         let folder = Path::new(mount).join(below.trim_start_matches('/'));
@@ -133,7 +133,7 @@ fn levels(read: impl Fn(&Path) -> Option<String>) -> Vec<Level> {
 }
 
 /// The root and the mount point of a line of `/proc/self/mountinfo` that mounts the cgroups which have such `names`.
-fn mounted<'a>(line: &'a str, names: &Names) -> Option<(&'a str, &'a str)> {
+fn mount<'a>(line: &'a str, names: &Names) -> Option<(&'a str, &'a str)> {
     let (before, after) = line.split_once(" - ")?;
     let mut before = before.split(' ').skip(3);
     let mut after = after.split(' ');

@@ -13,7 +13,7 @@ use arrow_schema::SchemaRef;
 use super::Delivery;
 use crate::agreement::agree;
 use crate::memory::{rows_size, spawn};
-use crate::session::released;
+use crate::session::without_transaction;
 use crate::{
     Batches, Deadline, Error, Failed, Finaliser, Interrupt, Kind, Parts, Place, Process, Query, ReadOptions,
     Result, Session, SessionFactory,
@@ -116,7 +116,7 @@ impl Workers {
 
     fn channels(&self) -> Result<&Channels> {
         self.process.check("result")?;
-        self.channels.as_ref().ok_or_else(lost)
+        self.channels.as_ref().ok_or_else(lost_part)
     }
 
     /// The number of sessions.
@@ -155,7 +155,7 @@ fn receive<T>(from: &Receiver<Result<T>>, deadline: &Deadline, while_waiting: Wh
         match from.recv_timeout(deadline.slice()) {
             Ok(received) => return received,
             Err(RecvTimeoutError::Timeout) => deadline.check()?,
-            Err(RecvTimeoutError::Disconnected) => return Err(lost()),
+            Err(RecvTimeoutError::Disconnected) => return Err(lost_part()),
         }
         if since.elapsed() >= QUIET {
             while_waiting()?;
@@ -164,7 +164,7 @@ fn receive<T>(from: &Receiver<Result<T>>, deadline: &Deadline, while_waiting: Wh
     }
 }
 
-fn lost() -> Error {
+fn lost_part() -> Error {
     Error::internal("a part of the result ended without its end")
 }
 
@@ -174,11 +174,11 @@ struct Stop(AtomicBool);
 
 impl Interrupt for Stop {
     fn check(&self) -> Result<()> {
-        if self.0.load(Ordering::Relaxed) { Err(stopped()) } else { Ok(()) }
+        if self.0.load(Ordering::Relaxed) { Err(interruption()) } else { Ok(()) }
     }
 }
 
-fn stopped() -> Error {
+fn interruption() -> Error {
     Error::new(Kind::Interrupted, "the read was stopped")
 }
 
@@ -209,7 +209,7 @@ impl BatchSender {
             Self::Unbounded(sender) => sender.send(arrival).is_ok(),
             Self::Bounded(sender) => sender.send(arrival).is_ok(),
         };
-        sent.then_some(()).ok_or_else(stopped)
+        sent.then_some(()).ok_or_else(interruption)
     }
 }
 
@@ -285,7 +285,7 @@ impl Worker {
                 return;
             }
             Ok(Err(Failed { error, session })) => {
-                if let Some(session) = session.and_then(released) {
+                if let Some(session) = session.and_then(without_transaction) {
                     self.work.factory.release(session);
                 }
                 error
@@ -331,7 +331,7 @@ impl Worker {
         if let Err(error) = self.hand_on(part, batches.as_mut()) {
             return Err(Failed { error, session: batches.into_session() });
         }
-        let session = batches.into_session().ok_or_else(lost)?;
+        let session = batches.into_session().ok_or_else(lost_part)?;
         match self.sender.send(Ok(Arrival::Ended(part))) {
             Ok(()) => Ok(session),
             Err(error) => Err(Failed { error, session: Some(session) }),
@@ -343,7 +343,7 @@ impl Worker {
         let work = &self.work;
         agree(&work.schema, &batches.schema(), &work.name(part))?;
         if let Some(opened) = self.opened.take() {
-            opened.send(Ok(batches.finaliser())).map_err(|_| stopped())?;
+            opened.send(Ok(batches.finaliser())).map_err(|_| interruption())?;
         }
         for batch in batches {
             let batch = batch.map_err(|error| work.within(part, error))?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, Schema, SchemaRef};
 
-use crate::{Error, Place, Result, misencoded, type_name};
+use crate::{Error, Place, Result, misencoded_row, type_name};
 
 /// One frame of a write.
 pub struct Frame {
@@ -46,12 +46,12 @@ impl<I: Iterator<Item = Result<Frame>>> Frames<I> {
     }
 
     /// The batch, whose texts have to be texts: Arrow's interfaces hand on what they are given.
-    fn counted(&mut self, mut batch: RecordBatch) -> Result<RecordBatch> {
+    fn check(&mut self, mut batch: RecordBatch) -> Result<RecordBatch> {
         if let Some(order) = &self.order {
-            batch = batch.project(order).map_err(|error| broken(&error))?;
+            batch = batch.project(order).map_err(|error| arrow_error(&error))?;
         }
         for (column, field) in batch.columns().iter().zip(self.schema.fields()) {
-            if let Some(row) = misencoded(column) {
+            if let Some(row) = misencoded_row(column) {
                 let (column, row) = (Some(field.name().clone()), Some(self.rows + row as u64));
                 return Err(Error::data("a text is not UTF-8")
                     .with_hint("decode the bytes before the write, or give them as binary")
@@ -70,7 +70,7 @@ impl<I: Iterator<Item = Result<Frame>>> Frames<I> {
         let mut schema = frame.schema.clone();
         self.order = order(&self.schema, &schema);
         if let Some(order) = &self.order {
-            schema = Arc::new(schema.project(order).map_err(|error| broken(&error))?);
+            schema = Arc::new(schema.project(order).map_err(|error| arrow_error(&error))?);
         }
         match difference(&self.schema, &schema) {
             None => Ok(true),
@@ -89,7 +89,7 @@ impl<I: Iterator<Item = Result<Frame>>> Iterator for Frames<I> {
     fn next(&mut self) -> Option<Self::Item> {
         loop {
             match self.current.as_mut()?.batches.next() {
-                Some(Ok(batch)) => return Some(self.counted(batch)),
+                Some(Ok(batch)) => return Some(self.check(batch)),
                 Some(Err(error)) => return Some(Err(error)),
                 None => {}
             }
@@ -103,7 +103,7 @@ impl<I: Iterator<Item = Result<Frame>>> Iterator for Frames<I> {
 }
 
 #[cold]
-fn broken(error: &ArrowError) -> Error {
+fn arrow_error(error: &ArrowError) -> Error {
     Error::internal(error.to_string())
 }
 
@@ -179,7 +179,7 @@ mod tests {
         Frame { schema: batches[0].schema(), batches: Box::new(batches.into_iter().map(Ok)) }
     }
 
-    fn refused(second: &[(&str, ArrayRef)]) -> String {
+    fn refusal(second: &[(&str, ArrayRef)]) -> String {
         let first = batch(&[("a", numbers(&[1])), ("b", texts(&["x"]))]);
         let mut frames =
             Frames::new([frame(vec![first]), frame(vec![batch(second)])].map(Ok).into_iter()).unwrap();
@@ -202,10 +202,10 @@ mod tests {
     #[test]
     fn other_columns_are_told() {
         let one = || numbers(&[1]);
-        assert_eq!(refused(&[("a", one()), ("c", texts(&["x"]))]), "c is new, b is missing");
-        assert_eq!(refused(&[("a", one()), ("b", one())]), "\"b\" is int64, not string");
-        assert_eq!(refused(&[("a", one()), ("b", one()), ("b", one())]), "3 columns, not 2");
-        assert_eq!(refused(&[("a", one())]), "b is missing");
+        assert_eq!(refusal(&[("a", one()), ("c", texts(&["x"]))]), "c is new, b is missing");
+        assert_eq!(refusal(&[("a", one()), ("b", one())]), "\"b\" is int64, not string");
+        assert_eq!(refusal(&[("a", one()), ("b", one()), ("b", one())]), "3 columns, not 2");
+        assert_eq!(refusal(&[("a", one())]), "b is missing");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::pieces::Piece;
-use crate::{Error, Interrupt, Kind, Result, locked};
+use crate::{Error, Interrupt, Kind, Result, lock};
 
 /// A queue of a few pieces.
 pub(super) struct Queue {
@@ -41,7 +41,7 @@ impl Queue {
     }
 
     fn change(&self, change: impl FnOnce(&mut State)) {
-        change(&mut locked(&self.state));
+        change(&mut lock(&self.state));
         self.changed.notify_all();
     }
 
@@ -68,7 +68,7 @@ impl Queue {
     }
 
     pub(super) fn ready(&self) -> usize {
-        locked(&self.state).ready
+        lock(&self.state).ready
     }
 
     fn wait(&self, waiting: &mut Waiting<'_>, until: impl Fn(&State) -> bool) -> Result<()> {
@@ -76,7 +76,7 @@ impl Queue {
             // Not under the lock: a signal's handler may take its time.
             (waiting.look)()?;
             let waits = |state: &mut State| state.failure.is_none() && !until(state);
-            let waited = self.changed.wait_timeout_while(locked(&self.state), waiting.slice, waits);
+            let waited = self.changed.wait_timeout_while(lock(&self.state), waiting.slice, waits);
             let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
             if let Some(error) = state.failure.take() {
                 return Err(error);
@@ -90,7 +90,7 @@ impl Queue {
     /// The next piece, once there is one; `None` after the last.
     pub(super) fn take(&self) -> Result<Option<Piece>> {
         let waits = |state: &mut State| state.pieces.is_empty() && !state.is_complete && self.check().is_ok();
-        let waited = self.changed.wait_while(locked(&self.state), waits);
+        let waited = self.changed.wait_while(lock(&self.state), waits);
         let mut state = waited.unwrap_or_else(PoisonError::into_inner);
         self.check()?;
         let piece = state.pieces.pop_front();

@@ -12,8 +12,8 @@ use super::pieces::{Piece, Pieces, RowNumbers};
 use super::queue::{Queue, Waiting};
 use super::{Load, Sink, Stage, Written};
 use crate::memory::spawn_scoped;
-use crate::session::{ENDING, loading, released};
-use crate::{Deadline, Error, Failed, Kind, Loading, Result, Session, SessionFactory, locked};
+use crate::session::{ENDING, loading, without_transaction};
+use crate::{Deadline, Error, Failed, Kind, Loading, Result, Session, SessionFactory, lock};
 
 /// How long all sessions of a write together may take to open, where the caller sets no earlier deadline.
 const OPENING: Duration = Duration::from_secs(15);
@@ -157,14 +157,14 @@ impl Workers<'_> {
 
     /// One thread, from its session to its end.
     fn work(&self) {
-        let written = catch_unwind(AssertUnwindSafe(|| self.written()));
+        let written = catch_unwind(AssertUnwindSafe(|| self.write()));
         let session = match written {
             Ok(Ok(session)) => {
                 self.queue.add_done();
                 Some(session)
             }
             Ok(Err(Failed { error, session })) => {
-                self.queue.fail(self.renamed(error));
+                self.queue.fail(self.rename(error));
                 session
             }
             Err(_) => {
@@ -172,11 +172,11 @@ impl Workers<'_> {
                 None
             }
         };
-        locked(&self.after).extend(session);
+        lock(&self.after).extend(session);
     }
 
-    fn written(&self) -> Result<Box<dyn Session>, Failed> {
-        let helper = locked(&self.helper).take();
+    fn write(&self) -> Result<Box<dyn Session>, Failed> {
+        let helper = lock(&self.helper).take();
         let session = match helper {
             Some(mut helper) => {
                 helper.set_deadline(&self.deadline);
@@ -202,14 +202,14 @@ impl Workers<'_> {
     fn write_pieces(&self, sink: &mut dyn Sink, numbers: &mut RowNumbers) -> Result<()> {
         while let Some(piece) = self.queue.take()? {
             numbers.add(piece.first, piece.batch.num_rows() as u64);
-            sink.push(&self.numbered(&piece)?)?;
+            sink.push(&self.number_rows(&piece)?)?;
             piece.count(&self.load.meter);
         }
         Ok(())
     }
 
     /// The rows of `piece`, and their numbers where the staging table wants them.
-    fn numbered(&self, piece: &Piece) -> Result<RecordBatch> {
+    fn number_rows(&self, piece: &Piece) -> Result<RecordBatch> {
         let fields = self.load.schema.fields();
         if fields.len() == piece.batch.num_columns() {
             return Ok(piece.batch.clone());
@@ -226,14 +226,14 @@ impl Workers<'_> {
     }
 
     /// The error under the name that the caller knows.
-    fn renamed(&self, error: Error) -> Error {
+    fn rename(&self, error: Error) -> Error {
         error.renaming(&self.load.table.table, &self.whole.table.table)
     }
 
     /// Gives all sessions back. One of them removes what the first one left, if that is lost.
     fn end(self, outcome: Result<Written, Failed>, undo: &str) -> Result<Written, Failed> {
         let outcome =
-            outcome.map_err(|Failed { error, session }| Failed { error: self.renamed(error), session });
+            outcome.map_err(|Failed { error, session }| Failed { error: self.rename(error), session });
         let is_lost = matches!(&outcome, Err(Failed { session: None, .. }));
         let helper = self.helper.into_inner().unwrap_or_else(PoisonError::into_inner);
         let mut sessions = self.after.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -242,7 +242,7 @@ impl Workers<'_> {
             session.set_deadline(&Deadline::never().at_most(ENDING));
             // What cannot be removed now goes with the next write.
             let _ = session.run(undo);
-            sessions.extend(released(session));
+            sessions.extend(without_transaction(session));
         }
         for session in sessions {
             self.factory.release(session);

@@ -41,7 +41,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    pub(crate) fn said(&self, text: impl Into<String>) {
+    pub(crate) fn log(&self, text: impl Into<String>) {
         self.log.lock().unwrap().push(text.into());
     }
 
@@ -121,7 +121,7 @@ fn schema() -> SchemaRef {
 
 impl Session for FakeSession {
     fn run(&mut self, statement: &str) -> Result<()> {
-        self.server.said(format!("run {statement}"));
+        self.server.log(format!("run {statement}"));
         Ok(())
     }
 
@@ -142,12 +142,12 @@ impl Session for FakeSession {
         if query.text == "unreadable" {
             return Err(Failed { error: Error::data("unreadable"), session: Some(self) });
         }
-        self.server.said(format!("read {}", query.text));
+        self.server.log(format!("read {}", query.text));
         Ok(Box::new(FakeBatches { session: Some(self), steps: steps(&query.text), rows: 0 }))
     }
 
     fn begin(&mut self) -> Result<()> {
-        self.server.said("begin");
+        self.server.log("begin");
         self.transaction = Transaction::Open;
         Ok(())
     }
@@ -161,7 +161,7 @@ impl Session for FakeSession {
             let duration = *self.server.slow_commit.lock().unwrap();
             self.sleep(duration)?;
         }
-        self.server.said(if self.is_coordinator { "commit coordinator" } else { "commit part" });
+        self.server.log(if self.is_coordinator { "commit coordinator" } else { "commit part" });
         self.transaction = Transaction::None;
         Ok(())
     }
@@ -169,7 +169,7 @@ impl Session for FakeSession {
     fn rollback(&mut self) -> Result<()> {
         self.deadline.check()?;
         if self.transaction != Transaction::None {
-            self.server.said("rollback");
+            self.server.log("rollback");
         }
         self.transaction = Transaction::None;
         Ok(())
@@ -185,7 +185,7 @@ impl Session for FakeSession {
 
     fn reset(&mut self) -> Result<()> {
         self.deadline.check()?;
-        self.server.said("reset");
+        self.server.log("reset");
         if self.server.refuses.load(Ordering::SeqCst) {
             self.usable = false;
             return Err(Error::operational("dead"));
@@ -211,7 +211,7 @@ impl Session for FakeSession {
 }
 
 impl Leasing for FakeSession {
-    fn unshared(&mut self) -> Result<Option<String>> {
+    fn private_state(&mut self) -> Result<Option<String>> {
         Ok(None)
     }
 

@@ -6,14 +6,14 @@ use std::sync::{Arc, Mutex};
 use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_flight::FlightEndpoint;
 use arrow_schema::{Field, Schema, SchemaRef};
-use longshore_core::{Deadline, Error, Kind, Place, Result, locked};
+use longshore_core::{Deadline, Error, Kind, Place, Result, lock};
 use longshore_flight_protocol::ipc::{Decoded, Decoder};
 use longshore_flight_protocol::wait;
 use longshore_source::settings::Url;
 use tonic::Code;
 
 use crate::client::Client;
-use crate::error::{broken, unread};
+use crate::error::{protocol_error, unreadable};
 use crate::link::Address;
 use crate::messages::Messages;
 
@@ -42,13 +42,13 @@ impl Servers {
         {
             return Ok(self.home.clone());
         }
-        let place = address.shown();
-        let known = locked(&self.others).get(&place).filter(|client| client.link.is_open()).cloned();
+        let place = address.show();
+        let known = lock(&self.others).get(&place).filter(|client| client.link.is_open()).cloned();
         if let Some(client) = known {
             return Ok(client);
         }
         let client = Client::open(self.home.shared.clone(), address, deadline)?;
-        locked(&self.others).insert(place, client.clone());
+        lock(&self.others).insert(place, client.clone());
         Ok(client)
     }
 
@@ -95,7 +95,7 @@ impl Endpoint {
         deadline: &Deadline,
     ) -> Result<Self> {
         let ticket = endpoint.ticket.as_ref();
-        let ticket = ticket.ok_or_else(|| broken(format_args!("endpoint {at} has no ticket")))?;
+        let ticket = ticket.ok_or_else(|| protocol_error(format_args!("endpoint {at} has no ticket")))?;
         let own = [String::new()];
         let named: Vec<String> = endpoint.location.iter().map(|location| location.uri.clone()).collect();
         let locations = if named.is_empty() { own.as_slice() } else { named.as_slice() };
@@ -132,7 +132,7 @@ impl Endpoint {
                 }
                 Some(Decoded::Nothing) => {}
                 Some(Decoded::Batch(_)) | None => {
-                    return Err(broken(format_args!("endpoint {at} has ended before its schema")));
+                    return Err(protocol_error(format_args!("endpoint {at} has ended before its schema")));
                 }
             }
         }
@@ -153,7 +153,7 @@ impl Endpoint {
         let limit = self.client.shared.settings.call_timeout;
         let limited = limit.map(|limit| deadline.at_most(limit));
         match wait(limited.as_ref().unwrap_or(deadline), self.stream.next())? {
-            Ok(Some(data)) => Ok(Some(self.decoder.decode(&data).map_err(unread)?)),
+            Ok(Some(data)) => Ok(Some(self.decoder.decode(&data).map_err(unreadable)?)),
             Ok(None) => Ok(None),
             Err(status) => Err(self.client.failure(&status)),
         }
@@ -163,24 +163,26 @@ impl Endpoint {
     pub(crate) fn next(&mut self, deadline: &Deadline) -> Result<Option<RecordBatch>> {
         loop {
             match self.message(deadline)? {
-                Some(Decoded::Batch(batch)) => return self.declared(&batch).map(Some),
+                Some(Decoded::Batch(batch)) => return self.under_schema(&batch).map(Some),
                 Some(Decoded::Nothing) => {}
-                Some(Decoded::Schema(_)) => return Err(broken("a stream has a second schema")),
+                Some(Decoded::Schema(_)) => return Err(protocol_error("a stream has a second schema")),
                 None => return Ok(None),
             }
         }
     }
 
-    fn declared(&self, batch: &RecordBatch) -> Result<RecordBatch> {
+    fn under_schema(&self, batch: &RecordBatch) -> Result<RecordBatch> {
         let count = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
         RecordBatch::try_new_with_options(self.schema.clone(), batch.columns().to_vec(), &count)
-            .map_err(|error| broken(format_args!("a batch does not fit its schema: {error}")))
+            .map_err(|error| protocol_error(format_args!("a batch does not fit its schema: {error}")))
     }
 }
 
 /// The error of an endpoint that is at none of its locations.
 fn nowhere(at: usize, mut errors: Vec<Error>) -> Error {
-    let Some(last) = errors.pop() else { return broken(format_args!("endpoint {at} has no location")) };
+    let Some(last) = errors.pop() else {
+        return protocol_error(format_args!("endpoint {at} has no location"));
+    };
     if errors.is_empty() {
         return last;
     }
@@ -190,9 +192,10 @@ fn nowhere(at: usize, mut errors: Vec<Error>) -> Error {
 
 /// The schema of rows for which `declared` was told, and which come, in endpoint `at`, under `own`: names and types have to be
 /// the same, and what was said of NULLs is what counts.
-pub(crate) fn agreed(declared: &Schema, own: &Schema, at: usize) -> Result<SchemaRef> {
-    let lie =
-        |what: String| broken(format_args!("the schema of endpoint {at} is not the one declared: {what}"));
+pub(crate) fn agree(declared: &Schema, own: &Schema, at: usize) -> Result<SchemaRef> {
+    let lie = |what: String| {
+        protocol_error(format_args!("the schema of endpoint {at} is not the one declared: {what}"))
+    };
     if declared.fields().len() != own.fields().len() {
         return Err(lie(format!("{} columns, and not {}", own.fields().len(), declared.fields().len())));
     }

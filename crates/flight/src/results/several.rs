@@ -10,10 +10,10 @@ use arrow_array::RecordBatch;
 use arrow_flight::FlightEndpoint;
 use arrow_schema::SchemaRef;
 use longshore_core::memory::{release_reserve, spawn};
-use longshore_core::{CancelHandle, Deadline, Process, Result, locked};
+use longshore_core::{CancelHandle, Deadline, Process, Result, lock};
 
-use super::endpoint::{Endpoint, Servers, agreed};
-use super::panicked;
+use super::endpoint::{Endpoint, Servers, agree};
+use super::panic_error;
 
 /// The most endpoints that are read at once.
 const MOST: usize = 8;
@@ -85,7 +85,7 @@ impl Several {
                 servers: servers.clone(),
                 jobs: jobs.clone(),
                 schema: schema.clone(),
-                deadline: Deadline::never().cancelled_by(several.stop.clone()),
+                deadline: Deadline::never().with_cancel_handle(several.stop.clone()),
                 left: left.clone(),
             };
             let named = Builder::new().name("longshore-endpoint".into());
@@ -106,9 +106,9 @@ impl Several {
             }
         }
         for thread in self.threads.drain(..) {
-            thread.join().map_err(|_| panicked())?;
+            thread.join().map_err(|_| panic_error())?;
         }
-        if self.left.load(Ordering::Acquire) == 0 { Ok(None) } else { Err(panicked()) }
+        if self.left.load(Ordering::Acquire) == 0 { Ok(None) } else { Err(panic_error()) }
     }
 }
 
@@ -116,7 +116,7 @@ impl Worker {
     fn work(&self) {
         release_reserve();
         loop {
-            let Some(job) = locked(&self.jobs).pop_front() else { return };
+            let Some(job) = lock(&self.jobs).pop_front() else { return };
             if let Err(error) = self.read(job.endpoint, job.at, &job.sender) {
                 // Who has gone has no use for it.
                 let _ = job.sender.send(Err(error));
@@ -131,7 +131,7 @@ impl Worker {
             Waiting::Begun(endpoint) => *endpoint,
             Waiting::Told(endpoint) => {
                 let endpoint = Endpoint::open(&self.servers, &endpoint, at, &self.deadline)?;
-                let schema = agreed(&self.schema, &endpoint.schema(), at)?;
+                let schema = agree(&self.schema, &endpoint.schema(), at)?;
                 endpoint.under(&self.schema_of(&schema, at)?)
             }
         };
@@ -154,7 +154,7 @@ impl Worker {
         if is_same {
             return Ok(self.schema.clone());
         }
-        Err(crate::error::broken(format_args!(
+        Err(crate::error::protocol_error(format_args!(
             "the fields inside the types of endpoint {at} are not those of the others"
         )))
     }

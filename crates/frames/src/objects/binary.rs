@@ -29,13 +29,13 @@ pub(super) fn uuids(py: Python<'_>, array: &dyn Array, objects: &mut Vec<Py<PyAn
     let failed = |error| python_fault(0, "uuid.UUID cannot be made", error);
     let class = UUID.import(py, "uuid", "UUID").map_err(failed)?;
     let keywords = PyDict::new(py);
-    let array = fixed(array)?;
+    let array = fixed_size(array)?;
     each_row(py, array, objects, |row| {
         keywords.set_item("bytes", PyBytes::new(py, array.value(row))).map_err(failed)?;
         class.call((), Some(&keywords)).map(Bound::unbind).map_err(failed)
     })
 }
 
-fn fixed(array: &dyn Array) -> Result<&FixedSizeBinaryArray, Fault> {
+fn fixed_size(array: &dyn Array) -> Result<&FixedSizeBinaryArray, Fault> {
     array.as_fixed_size_binary_opt().ok_or_else(|| no_array_of("bytes"))
 }

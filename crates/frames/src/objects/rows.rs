@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use super::{Maker, catch, table};
-use crate::columns::located;
+use crate::columns::locate;
 
 /// The memory that has to be free on top of that of the next objects.
 const HEADROOM: usize = 16 << 20;
@@ -45,7 +45,7 @@ impl RowMaker {
             let mut objects = Vec::with_capacity(array.len());
             let maker = self.maker(at, field)?;
             catch(py, || maker.make(py, array, &mut objects))
-                .map_err(|fault| located(fault, field, before))?;
+                .map_err(|fault| locate(fault, field, before))?;
             columns.push(objects.into_iter());
         }
         let rows = catch(py, || {

@@ -62,8 +62,8 @@ pub(super) fn maker(field: &Field, json: bool) -> Result<Box<dyn Maker>> {
             Box::new(Structs::new(&names, makers))
         }
         T::Map(entries, _) => {
-            let T::Struct(fields) = entries.data_type() else { return Err(unsupported(field)) };
-            let [key, value] = fields.as_ref() else { return Err(unsupported(field)) };
+            let T::Struct(fields) = entries.data_type() else { return Err(not_supported(field)) };
+            let [key, value] = fields.as_ref() else { return Err(not_supported(field)) };
             Box::new(Maps::new(maker(key, json)?, maker(value, json)?))
         }
         T::Union(types, _) => {
@@ -75,11 +75,11 @@ pub(super) fn maker(field: &Field, json: bool) -> Result<Box<dyn Maker>> {
                 Field::new("value", values.as_ref().clone(), true).with_metadata(field.metadata().clone());
             Box::new(Dictionaries::new(maker(&value, json)?))
         }
-        _ => return Err(unsupported(field)),
+        _ => return Err(not_supported(field)),
     })
 }
 
-fn unsupported(field: &Field) -> Error {
+fn not_supported(field: &Field) -> Error {
     Error::not_supported(format!("no Python object stands for {}", field.data_type())).with_hint(
         "use return_type=\"arrow\", or make text of it: with a CAST in the query, or with \
          schema={\"<column>\": \"string\"} of read_sql",

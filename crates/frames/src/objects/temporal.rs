@@ -41,12 +41,12 @@ fn time_of_day(micros: i64) -> Option<(u8, u8, u8, u32)> {
     Some((part(seconds / 3_600)?, part(seconds / 60 % 60)?, part(seconds % 60)?, fraction))
 }
 
-fn refused(row: usize, value: i64, what: &str, class: &str) -> Fault {
+fn refusal(row: usize, value: i64, what: &str, class: &str) -> Fault {
     Fault::data(row, format!("{value} {what} is outside what datetime.{class} holds exactly"))
         .with_hint(ELSEWHERE)
 }
 
-fn failed(row: usize, error: PyErr) -> Fault {
+fn failure(row: usize, error: PyErr) -> Fault {
     python_fault(row, "Python cannot make this value", error).with_hint(ELSEWHERE)
 }
 
@@ -69,9 +69,9 @@ fn date<T: ArrowPrimitiveType<Native: Into<i64>>>(
     let value: i64 = array.value(row).into();
     let exact = value % per_day == 0;
     let Some((year, month, day)) = civil(value.div_euclid(per_day)).filter(|_| exact) else {
-        return Err(refused(row, value, "(counted from 1970-01-01)", "date"));
+        return Err(refusal(row, value, "(counted from 1970-01-01)", "date"));
     };
-    PyDate::new(py, year, month, day).map(|date| date.into_any().unbind()).map_err(|e| failed(row, e))
+    PyDate::new(py, year, month, day).map(|date| date.into_any().unbind()).map_err(|e| failure(row, e))
 }
 
 /// `datetime.time` objects.
@@ -80,10 +80,10 @@ pub(super) fn times(py: Python<'_>, array: &dyn Array, objects: &mut Vec<Py<PyAn
     each_row(py, array, objects, |row| {
         let value = counts[row];
         let Some((hour, minute, second, fraction)) = microseconds(value, unit).and_then(time_of_day) else {
-            return Err(refused(row, value, &format!("{unit} since midnight"), "time"));
+            return Err(refusal(row, value, &format!("{unit} since midnight"), "time"));
         };
         let time = PyTime::new(py, hour, minute, second, fraction, None);
-        time.map(|time| time.into_any().unbind()).map_err(|error| failed(row, error))
+        time.map(|time| time.into_any().unbind()).map_err(|error| failure(row, error))
     })
 }
 
@@ -124,8 +124,8 @@ pub(super) fn timestamps(zone: Option<Arc<str>>) -> Box<dyn Maker> {
         each_row(py, array, objects, |row| {
             let value = counts[row];
             let made = microseconds(value, unit).map_or(Ok(None), |micros| datetime(py, micros, zone));
-            let object = made.map_err(|error| failed(row, error))?;
-            object.ok_or_else(|| refused(row, value, &format!("{unit} since 1970-01-01"), "datetime"))
+            let object = made.map_err(|error| failure(row, error))?;
+            object.ok_or_else(|| refusal(row, value, &format!("{unit} since 1970-01-01"), "datetime"))
         })
     })
 }
@@ -159,12 +159,12 @@ pub(super) fn durations(
     each_row(py, array, objects, |row| {
         let value = counts[row];
         let Some(micros) = microseconds(value, unit) else {
-            return Err(refused(row, value, &unit.to_string(), "timedelta"));
+            return Err(refusal(row, value, &unit.to_string(), "timedelta"));
         };
         let (days, rest) = (micros.div_euclid(DAY), micros.rem_euclid(DAY));
         let part = |value: i64| i32::try_from(value).unwrap_or(i32::MAX);
         let delta = PyDelta::new(py, part(days), part(rest / SECOND), part(rest % SECOND), false);
-        delta.map(|delta| delta.into_any().unbind()).map_err(|error| failed(row, error))
+        delta.map(|delta| delta.into_any().unbind()).map_err(|error| failure(row, error))
     })
 }
 
@@ -181,7 +181,7 @@ pub(super) fn intervals(
         .map_err(|error| python_fault(0, "longshore.Interval is missing", error))?;
     let parts = interval_parts(array)?;
     each_row(py, array, objects, |row| {
-        class.call1(parts(row)).map(Bound::unbind).map_err(|error| failed(row, error))
+        class.call1(parts(row)).map(Bound::unbind).map_err(|error| failure(row, error))
     })
 }
 

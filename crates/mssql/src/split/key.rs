@@ -11,7 +11,7 @@ use longshore_source::split::{
 };
 
 use super::statement::Statement;
-use crate::describe::described;
+use crate::describe::describe;
 use crate::dialect::{DIALECT, bind, literal};
 use crate::encode::{parameter, parameters, text};
 use crate::session::MsSqlSession;
@@ -40,7 +40,7 @@ impl Key {
         statement: &Statement<'_>,
         name: &str,
     ) -> Result<Self, NotSplit> {
-        let columns = described(&mut session.connection, &statement.query(statement.text.to_owned()))?;
+        let columns = describe(&mut session.connection, &statement.query(statement.text.to_owned()))?;
         let at =
             key_column(columns.iter().map(|column| column.name.as_str()), name).map_err(NotSplit::Failed)?;
         let native = Type::of(&columns[at]).map_err(NotSplit::Failed)?;
@@ -62,7 +62,7 @@ impl Key {
         };
         let column = format!("{}.{}", table.alias, DIALECT.quoted_name(&name));
         let query = statement.query(table.rows(&format!("{column} AS k")));
-        let columns = described(&mut session.connection, &query)?;
+        let columns = describe(&mut session.connection, &query)?;
         let native = columns.first().map(Type::of).transpose()?;
         let native = native.ok_or_else(|| NotSplit::because("the clustered index is not of a column"))?;
         Ok(Self { column, native, is_within: true })

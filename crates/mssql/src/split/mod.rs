@@ -4,9 +4,9 @@
 
 use longshore_core::{Error, Parts, Query, ReadOptions, Result, Split, SplitPlan, Splitting, Transaction};
 use longshore_source::NotSplit;
-use longshore_source::split::{most_sessions, planned};
+use longshore_source::split::{most_sessions, plan};
 
-use crate::describe::described;
+use crate::describe::describe;
 use crate::dialect::is_setting;
 use crate::session::MsSqlSession;
 use key::Key;
@@ -25,7 +25,7 @@ impl Splitting for MsSqlSession {
         if self.connection.transaction() != Transaction::None {
             return Ok(SplitPlan::Serial("an open transaction".into()));
         }
-        planned(divide(self, queries, split, options), || self.connection.stop())
+        plan(divide(self, queries, split, options), || self.connection.stop())
     }
 
     fn join_snapshot(&mut self, snapshot: &str, sessions: usize) -> Result<()> {
@@ -77,7 +77,7 @@ fn divide(
     }
     // What the server has against a part, such as a column without a name, it tells now.
     if let ([_], Some(part)) = (queries, parts.first()) {
-        described(&mut session.connection, part)?;
+        describe(&mut session.connection, part)?;
     }
     let snapshot = tables.map(|tables| snapshot::announce(session, &tables)).transpose()?;
     Ok(Parts { sessions: most.min(parts.len()), queries: parts, snapshot })

@@ -93,7 +93,7 @@ impl Encoder {
                 _ => Uuid::from_bytes(text::uuid(string(item)?.as_bytes())?),
             }),
             Class::Bytes => self.bytes(item)?,
-            Class::Variant | Class::Vector(_) => return Err(fit::unsuited(item)),
+            Class::Variant | Class::Vector(_) => return Err(fit::wrong_type(item)),
         })
     }
 
@@ -166,7 +166,7 @@ impl Encoder {
         let bytes = match item {
             Item::Bytes(bytes) => *bytes,
             Item::Uuid(bytes) => bytes.as_slice(),
-            _ => return Err(fit::unsuited(item)),
+            _ => return Err(fit::wrong_type(item)),
         };
         if self.length != UNBOUNDED && self.label != "image" && bytes.len() > self.length {
             return Err(self.too_long(bytes.len()));
@@ -245,13 +245,13 @@ fn number(item: &Item<'_>) -> Result<String, Misfit> {
         _ => {}
     }
     let mut text = String::new();
-    if push_number(&mut text, item) { Ok(text) } else { Err(fit::unsuited(item)) }
+    if push_number(&mut text, item) { Ok(text) } else { Err(fit::wrong_type(item)) }
 }
 
 fn string<'a>(item: &Item<'a>) -> Result<&'a str, Misfit> {
     match item {
         Item::Text(text) => Ok(text),
-        _ => Err(fit::unsuited(item)),
+        _ => Err(fit::wrong_type(item)),
     }
 }
 
@@ -262,7 +262,7 @@ fn day(item: &Item<'_>) -> Result<SqlDate, Misfit> {
         Item::Text(text) => {
             calendar::date(text.as_bytes()).map(i64::from).ok_or_else(|| fit::not_iso(false))?
         }
-        _ => return Err(fit::unsuited(item)),
+        _ => return Err(fit::wrong_type(item)),
     };
     date(days)
 }
@@ -277,7 +277,7 @@ fn time(item: &Item<'_>) -> Result<i64, Misfit> {
     let ticks = match item {
         Item::Time(value, unit) => in_ticks(*value, *unit)?,
         Item::Text(text) => temporal::parse_time(text).ok_or_else(|| fit::not_iso(false))?,
-        _ => return Err(fit::unsuited(item)),
+        _ => return Err(fit::wrong_type(item)),
     };
     if (0..DAY).contains(&ticks) { Ok(ticks) } else { Err(fit::beyond("SQL Server")) }
 }
@@ -289,7 +289,7 @@ fn timestamp(item: &Item<'_>, has_zone: bool) -> Result<i64, Misfit> {
         Item::TimestampTz(value, unit) if has_zone => in_ticks(*value, *unit),
         Item::Date(days) if !has_zone => Ok(i64::from(*days) * DAY),
         Item::Text(text) if !has_zone => temporal::parse_datetime(text).ok_or_else(|| fit::not_iso(false)),
-        _ => Err(fit::unsuited(item)),
+        _ => Err(fit::wrong_type(item)),
     }
 }
 

@@ -9,7 +9,7 @@ use longshore_source::table::{Naming, TableColumn, no_type, value_type};
 use longshore_values::is_nested;
 
 use crate::connection::Connection;
-use crate::describe::described;
+use crate::describe::describe;
 use crate::dialect::DIALECT;
 use crate::encode::{parameter, text};
 use crate::types::{Described, Type};
@@ -69,7 +69,7 @@ impl Table {
     }
 
     pub(super) fn columns(&self, connection: &mut Connection) -> Result<Vec<Column>> {
-        let columns = described(connection, &Query::new(format!("SELECT * FROM {}", self.quoted)))?;
+        let columns = describe(connection, &Query::new(format!("SELECT * FROM {}", self.quoted)))?;
         let column = |described: Described| Ok(Column { native: Type::of(&described)?, described });
         columns.into_iter().map(column).collect()
     }

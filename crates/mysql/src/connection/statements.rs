@@ -4,7 +4,7 @@ use longshore_core::{Error, Result};
 
 use super::{Connection, Exchange, cleanup, command};
 use crate::message::{Answer, Done, capability};
-use crate::packet::{self, HEADER, Reader, Sequence, broken};
+use crate::packet::{self, HEADER, Reader, Sequence, protocol_error};
 
 /// A row of a lookup, in text.
 pub(crate) type TextRow = Vec<Option<String>>;
@@ -34,7 +34,7 @@ impl Connection {
     }
 
     /// The cells of some of its columns, which are known by their names alone.
-    pub(crate) fn named<const N: usize>(
+    pub(crate) fn cells_by_name<const N: usize>(
         &mut self,
         text: &str,
         wanted: [&str; N],
@@ -74,7 +74,7 @@ fn only_text(payload: &[u8]) -> Result<Option<String>> {
     match (reader.u8()?, reader.u8()?) {
         (0, 0b100) => Ok(None),
         (0, 0) => reader.text().map(Some),
-        _ => Err(broken("a row that is not of one column")),
+        _ => Err(protocol_error("a row that is not of one column")),
     }
 }
 
@@ -127,7 +127,7 @@ impl Connection {
                 self.exchange = Exchange::Idle;
                 Ok(())
             }
-            _ => Err(broken("an unknown answer to an option")),
+            _ => Err(protocol_error("an unknown answer to an option")),
         }
     }
 }
@@ -150,7 +150,9 @@ impl Connection {
         match self.answer()? {
             Answer::File(name) if name == FILE => Ok(()),
             Answer::File(_) => Err(self.refuse_file()),
-            Answer::Done(_) | Answer::Columns(_) => Err(broken("no request for the rows that are to come")),
+            Answer::Done(_) | Answer::Columns(_) => {
+                Err(protocol_error("no request for the rows that are to come"))
+            }
         }
     }
 
@@ -164,7 +166,9 @@ impl Connection {
     }
 
     fn send_piece(&mut self, piece: &[u8], buffer: &mut Vec<u8>) -> Result<()> {
-        let Sequence::Next(number) = self.sequence else { return Err(broken("a file without a number")) };
+        let Sequence::Next(number) = self.sequence else {
+            return Err(protocol_error("a file without a number"));
+        };
         buffer.clear();
         packet::append(piece, number, buffer);
         debug_assert_eq!(buffer.len(), piece.len() + HEADER);
@@ -182,13 +186,13 @@ impl Connection {
             return self.send_piece(&[], &mut Vec::new());
         }
         self.is_dead = true;
-        Err(broken("a request for a local file, which was never offered"))
+        Err(protocol_error("a request for a local file, which was never offered"))
     }
 
     /// Ends the file, and gives what the server says of it.
     pub(crate) fn end_file(&mut self) -> Result<Done> {
         self.end_of_file()?;
-        self.done()
+        self.read_end()
     }
 
     /// Gives the server an empty file, and the error that says so: it asks for one that is none of ours.

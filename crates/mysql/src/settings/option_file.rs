@@ -41,7 +41,7 @@ fn parse(text: &str, groups: &[String]) -> Result<Vec<(String, String)>> {
 /// A line's name and value; a name alone is true.
 fn setting(line: &str) -> Option<(String, String)> {
     let (name, value) = match line.split_once('=') {
-        Some((name, value)) => (name.trim(), unquoted(value.trim())),
+        Some((name, value)) => (name.trim(), unquote(value.trim())),
         None => (line.split('#').next().unwrap_or(line).trim(), "true".to_owned()),
     };
     let canonical = name.to_ascii_lowercase().replace('_', "-");
@@ -49,7 +49,7 @@ fn setting(line: &str) -> Option<(String, String)> {
 }
 
 /// The value without quotes or the comment behind it, its escapes resolved.
-fn unquoted(value: &str) -> String {
+fn unquote(value: &str) -> String {
     let (quote, body) = match value.chars().next() {
         Some(quote @ ('"' | '\'')) => (Some(quote), &value[1..]),
         _ => (None, value),

@@ -44,7 +44,7 @@ impl Key {
         name: &str,
     ) -> Result<Self, NotSplit> {
         let columns = session.definitions(&statement.whole())?;
-        let column = named(&columns, name).map_err(NotSplit::Failed)?;
+        let column = find_column(&columns, name).map_err(NotSplit::Failed)?;
         if column.original.is_empty() {
             return Err(NotSplit::because(
                 "partition_on is computed; name a column of a table, and select it",
@@ -59,7 +59,7 @@ impl Key {
     /// The first column of the primary key of `table`, which the query calls `alias`.
     pub(super) fn of_table(session: &mut MySqlSession, table: &Table, alias: &str) -> Result<Self, NotSplit> {
         let name = primary(session, table)?;
-        let table = table.qualified();
+        let table = table.qualified_name();
         let columns = session.definitions(&Query::new(format!("SELECT {name} FROM {table}")))?;
         let Some(column) = columns.first() else {
             return Err(NotSplit::because("the primary key is not a column"));
@@ -115,7 +115,7 @@ impl Key {
 }
 
 /// The only column called `name`, whose values the server can compare.
-fn named<'a>(columns: &'a [Definition], name: &str) -> Result<&'a Definition> {
+fn find_column<'a>(columns: &'a [Definition], name: &str) -> Result<&'a Definition> {
     let column = &columns[key_column(columns.iter().map(|column| column.name.as_str()), name)?];
     let native = Type::of(column);
     if native.class == Class::Json || native.label == "geometry" {
@@ -154,7 +154,7 @@ pub(super) fn bounds(
     if key.is_indexed && is_integer(key.native.class) {
         return ends(session, key, number);
     }
-    sampled(session, key, bytes, number)
+    sample(session, key, bytes, number)
 }
 
 fn is_integer(class: Class) -> bool {
@@ -178,12 +178,7 @@ fn ends(session: &mut MySqlSession, key: &Key, number: usize) -> Result<Vec<Stri
 }
 
 /// Quantiles of a sample of the key, which the server has put in order.
-fn sampled(
-    session: &mut MySqlSession,
-    key: &Key,
-    bytes: u64,
-    number: usize,
-) -> Result<Vec<String>, NotSplit> {
+fn sample(session: &mut MySqlSession, key: &Key, bytes: u64, number: usize) -> Result<Vec<String>, NotSplit> {
     let (source, values) = &key.values;
     let shown = match key.native.class {
         Class::Bytes => "HEX(k)",

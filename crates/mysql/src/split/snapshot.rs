@@ -68,14 +68,14 @@ pub(super) fn announce(
     let (method, lock) = if has_positions(&mut session.connection)? {
         (Method::Binlog, None)
     } else if may_lock {
-        (Method::Lock, Some(locked(&session.connection)?))
+        (Method::Lock, Some(lock(&session.connection)?))
     } else {
         return Err(NotSplit::because(
             "this server gives several sessions no common snapshot; options={\"lock\": True} locks all tables \
              while the snapshots begin instead",
         ));
     };
-    let names = catalogue.tables.iter().map(Table::qualified);
+    let names = catalogue.tables.iter().map(Table::qualified_name);
     let shared = Arc::new(SharedSnapshot {
         method,
         touches: names.map(|name| format!("SELECT 1 FROM {name} LIMIT 0")).collect(),
@@ -122,7 +122,7 @@ fn has_filters(connection: &mut Connection) -> bool {
 }
 
 /// Another connection, which holds the server's read lock.
-fn locked(connection: &Connection) -> Result<Connection, NotSplit> {
+fn lock(connection: &Connection) -> Result<Connection, NotSplit> {
     let refused = |error: Error| match error.sqlstate() {
         Some(_) => NotSplit::Reason(format!("the tables cannot be locked: {}", error.message())),
         None => NotSplit::Failed(error),

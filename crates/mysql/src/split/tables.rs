@@ -20,7 +20,7 @@ pub(super) struct Table {
 
 impl Table {
     /// The name that means this table whatever the session's database.
-    pub(super) fn qualified(&self) -> String {
+    pub(super) fn qualified_name(&self) -> String {
         format!("{}.{}", quoted_name(&self.schema), quoted_name(&self.name))
     }
 
@@ -119,7 +119,7 @@ pub(super) fn look_up(
 
 fn table(session: &mut MySqlSession, schema: String, name: String) -> Result<Table, NotSplit> {
     let mut table = Table { schema, name, bytes: 0 };
-    let name = table.qualified();
+    let name = table.qualified_name();
     // A temporary table, which only this session has, hides another of its name.
     let definition = session.connection.rows(&format!("SHOW CREATE TABLE {name}"))?;
     let text = definition.first().and_then(|row| row.get(1)?.as_deref());

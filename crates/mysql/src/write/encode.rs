@@ -141,7 +141,7 @@ fn encode(field: &FieldRef, column: &Column, load: &Load, offset: i64) -> Encode
         }),
         Native::Json => Box::new(move |item, buffer| {
             let (Item::Text(_) | Item::List(_) | Item::Row(..)) = item else {
-                return Err(fit::unsuited(item));
+                return Err(fit::wrong_type(item));
             };
             buffer.text(as_text(item, &field, nested, &mut scratch)?);
             Ok(())
@@ -183,7 +183,7 @@ fn as_text<'a>(
         _ => {
             scratch.clear();
             if !push_number(scratch, item) {
-                return Err(fit::unsuited(item));
+                return Err(fit::wrong_type(item));
             }
         }
     }
@@ -194,7 +194,7 @@ fn bytes(item: &Item<'_>, least: usize, most: usize, buffer: &mut LoadBuffer) ->
     let bytes: &[u8] = match item {
         Item::Bytes(bytes) => bytes,
         Item::Uuid(bytes) => bytes.as_slice(),
-        _ => return Err(fit::unsuited(item)),
+        _ => return Err(fit::wrong_type(item)),
     };
     fit::bytes(bytes.len(), most)?;
     if bytes.len() < least {
@@ -217,7 +217,7 @@ fn label(
             Ok(())
         }
         Item::Text(_) => Err(fit::no_label(labels)),
-        _ => Err(fit::unsuited(item)),
+        _ => Err(fit::wrong_type(item)),
     }
 }
 
@@ -225,11 +225,11 @@ fn uuid_cell(item: &Item<'_>, buffer: &mut LoadBuffer) -> Result<(), Misfit> {
     match item {
         Item::Uuid(bytes) => buffer.plain(&uuid(bytes)),
         Item::Bytes(bytes) => {
-            let bytes: &[u8; 16] = (*bytes).try_into().map_err(|_| fit::unsuited(item))?;
+            let bytes: &[u8; 16] = (*bytes).try_into().map_err(|_| fit::wrong_type(item))?;
             buffer.plain(&uuid(bytes));
         }
         Item::Text(text) if is_uuid(text) => buffer.plain(text),
-        _ => return Err(fit::unsuited(item)),
+        _ => return Err(fit::wrong_type(item)),
     }
     Ok(())
 }

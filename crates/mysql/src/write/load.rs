@@ -177,20 +177,20 @@ impl Loader {
         // Without the last comma.
         statement.extend_from_slice(&self.buffer.bytes[..end - 1]);
         self.buffer.bytes.drain(..end);
-        let done = connection.insert(&statement).map_err(|error| self.located(error))?;
+        let done = connection.insert(&statement).map_err(|error| self.locate(error))?;
         self.confirm(connection, &done, row)
     }
 
     /// Every row before `row` has to be in the table as it came.
     fn confirm(&mut self, connection: &mut Connection, done: &Done, row: u64) -> Result<()> {
         let arrived = check_arrived(connection, done, Some(row - self.confirmed), &self.table);
-        arrived.map_err(|error| self.located(error))?;
+        arrived.map_err(|error| self.locate(error))?;
         self.confirmed = row;
         Ok(())
     }
 
     /// The server's error with the column and row that its words name.
-    fn located(&self, error: Error) -> Error {
+    fn locate(&self, error: Error) -> Error {
         let (column, row) = location(error.message());
         let row = row.map(|row| self.confirmed + row);
         match column.and_then(|name| self.encoders.iter().find(|it| it.column.name == name)) {
@@ -323,10 +323,10 @@ impl LoadBuffer {
 
     pub(super) fn text(&mut self, text: &str) {
         match self.form {
-            Form::File => self.escaped(text.as_bytes(), in_file),
+            Form::File => self.escape(text.as_bytes(), in_file),
             Form::Literals => {
                 self.bytes.push(b'\'');
-                self.escaped(text.as_bytes(), in_literal);
+                self.escape(text.as_bytes(), in_literal);
                 self.bytes.push(b'\'');
             }
         }
@@ -334,7 +334,7 @@ impl LoadBuffer {
 
     pub(super) fn raw(&mut self, bytes: &[u8]) {
         match self.form {
-            Form::File => self.escaped(bytes, in_file),
+            Form::File => self.escape(bytes, in_file),
             Form::Literals => {
                 self.bytes.extend_from_slice(b"x'");
                 let digit = |half: u8| b"0123456789abcdef"[usize::from(half)];
@@ -344,7 +344,7 @@ impl LoadBuffer {
         }
     }
 
-    fn escaped(&mut self, bytes: &[u8], escape: fn(u8) -> Option<u8>) {
+    fn escape(&mut self, bytes: &[u8], escape: fn(u8) -> Option<u8>) {
         let mut from = 0;
         for (at, byte) in bytes.iter().enumerate() {
             if let Some(letter) = escape(*byte) {

@@ -21,7 +21,7 @@ pub(super) fn integer(
 
 pub(super) fn year(item: &Item<'_>, buffer: &mut LoadBuffer) -> Result<(), Misfit> {
     let year = match item {
-        Item::Bool(_) => return Err(fit::unsuited(item)),
+        Item::Bool(_) => return Err(fit::wrong_type(item)),
         // Fewer digits would mean another year.
         Item::Text(text) if text.len() != 4 => None,
         _ => fit::whole(item)?,
@@ -70,7 +70,7 @@ pub(super) fn decimal(
         Item::Float(value) => shortest(f64::from(*value), scratch)?,
         Item::Double(value) => shortest(*value, scratch)?,
         _ if digits(item, scratch) => {}
-        _ => return Err(fit::unsuited(item)),
+        _ => return Err(fit::wrong_type(item)),
     }
     decimals.check(scratch)?;
     buffer.number(scratch);
@@ -104,12 +104,12 @@ pub(super) fn float(
             // Whose zeros at the end are its own, not those of a shorter number.
             let is_integer = matches!(item, Item::Bool(_) | Item::Int(_) | Item::UInt(_));
             if is_integer && fit::whole_double(value) != fit::whole(item)? {
-                return Err(fit::rounded());
+                return Err(fit::inexact());
             }
             value
         }
-        Item::Text(text) => nearest(text, is_single).ok_or_else(|| fit::unsuited(item))?,
-        _ => return Err(fit::unsuited(item)),
+        Item::Text(text) => nearest(text, is_single).ok_or_else(|| fit::wrong_type(item))?,
+        _ => return Err(fit::wrong_type(item)),
     };
     if !value.is_finite() {
         return Err(fit::not_finite("MySQL"));

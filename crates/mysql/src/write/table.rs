@@ -63,11 +63,11 @@ pub(super) enum Existing {
 
 /// The object of this name, if there is one.
 pub(super) fn existing(connection: &mut Connection, name: &TableName) -> Result<Option<Existing>> {
-    Ok(shown(connection, name)?.map(|(existing, _)| existing))
+    Ok(show_create(connection, name)?.map(|(existing, _)| existing))
 }
 
 /// The object of this name, if there is one, and the statement that makes it.
-fn shown(connection: &mut Connection, name: &TableName) -> Result<Option<(Existing, String)>> {
+fn show_create(connection: &mut Connection, name: &TableName) -> Result<Option<(Existing, String)>> {
     let shown = connection.table(&format!("SHOW CREATE TABLE {}", NAMING.table(name)));
     let (names, rows) = match shown {
         Ok(shown) => shown,
@@ -96,7 +96,8 @@ pub(crate) fn takes_rows_at_once(
     name: &TableName,
     columns: &[String],
 ) -> Result<bool> {
-    let Some((Existing::Table(engine) | Existing::Temporary(engine), text)) = shown(connection, name)? else {
+    let Some((Existing::Table(engine) | Existing::Temporary(engine), text)) = show_create(connection, name)?
+    else {
         return Ok(false);
     };
     if !is_transactional(&engine) {
@@ -178,7 +179,8 @@ impl Column {
 /// The columns of the table, in its own order.
 pub(super) fn columns(connection: &mut Connection, name: &TableName) -> Result<Vec<Column>> {
     let shown = format!("SHOW FULL COLUMNS FROM {}", NAMING.table(name));
-    let rows = connection.named(&shown, ["Field", "Type", "Collation", "Null", "Default", "Extra"])?;
+    let rows =
+        connection.cells_by_name(&shown, ["Field", "Type", "Collation", "Null", "Default", "Extra"])?;
     let column = |[name, words, collation, null, default, extra]: [Option<String>; 6]| {
         let (words, extra) = (words.unwrap_or_default(), extra.unwrap_or_default().to_ascii_uppercase());
         let nullable = null.is_none_or(|null| null.eq_ignore_ascii_case("yes"));
@@ -213,7 +215,7 @@ pub(super) struct Index {
 /// The unique indexes of the table.
 pub(super) fn unique_indexes(connection: &mut Connection, name: &TableName) -> Result<Vec<Index>> {
     let shown = format!("SHOW INDEX FROM {}", NAMING.table(name));
-    let rows = connection.named(&shown, ["Non_unique", "Key_name", "Column_name", "Sub_part"])?;
+    let rows = connection.cells_by_name(&shown, ["Non_unique", "Key_name", "Column_name", "Sub_part"])?;
     let mut indexes: Vec<Index> = Vec::new();
     for [other, name, column, part] in rows {
         if other.as_deref() != Some("0") {
@@ -339,7 +341,7 @@ fn parts_of_type(words: &str) -> (String, Vec<String>, String) {
         match letter {
             '\'' if quoted && letters.next_if(|(_, next)| *next == '\'').is_some() => argument.push('\''),
             '\'' => quoted = !quoted,
-            '\\' if quoted => argument.push(letters.next().map_or('\\', |(_, next)| escaped(next))),
+            '\\' if quoted => argument.push(letters.next().map_or('\\', |(_, next)| unescape(next))),
             ',' if !quoted => arguments.push(std::mem::take(&mut argument)),
             ')' if !quoted => {
                 arguments.push(argument);
@@ -352,7 +354,7 @@ fn parts_of_type(words: &str) -> (String, Vec<String>, String) {
 }
 
 /// The byte that a letter behind a backslash stands for.
-fn escaped(letter: char) -> char {
+fn unescape(letter: char) -> char {
     match letter {
         '0' => '\0',
         'n' => '\n',

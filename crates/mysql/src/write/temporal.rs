@@ -22,7 +22,7 @@ pub(super) fn date(item: &Item<'_>, buffer: &mut LoadBuffer, scratch: &mut Strin
             Some(Temporal::Timestamp(at)) => fit::midnight(at, TimeUnit::Microsecond)?,
             _ => return Err(fit::not_iso(false)),
         },
-        _ => return Err(fit::unsuited(item)),
+        _ => return Err(fit::wrong_type(item)),
     };
     scratch.clear();
     if !push_date(scratch, days) {
@@ -49,7 +49,7 @@ pub(super) fn datetime(
             Some(Temporal::Date(days)) => i64::from(days) * DAY,
             _ => return Err(fit::not_iso(false)),
         },
-        _ => return Err(fit::unsuited(item)),
+        _ => return Err(fit::wrong_type(item)),
     };
     put_datetime(fit::in_digits(at, digits)?, buffer, scratch)
 }
@@ -62,7 +62,7 @@ pub(super) fn timestamp(
     buffer: &mut LoadBuffer,
     scratch: &mut String,
 ) -> Result<(), Misfit> {
-    let Item::TimestampTz(value, unit) = item else { return Err(fit::unsuited(item)) };
+    let Item::TimestampTz(value, unit) = item else { return Err(fit::wrong_type(item)) };
     let at = fit::microseconds(*value, *unit)?;
     if !(FIRST..=LAST).contains(&at) {
         return Err(Misfit::with_hint(
@@ -95,8 +95,8 @@ pub(super) fn time(
             let time = fit::microseconds(*nanoseconds, TimeUnit::Nanosecond)?;
             i64::from(*days).checked_mul(DAY).and_then(|days| days.checked_add(time)).ok_or_else(beyond)?
         }
-        Item::Text(text) => text_time(text.as_bytes()).map_err(|_| fit::unsuited(item))?,
-        _ => return Err(fit::unsuited(item)),
+        Item::Text(text) => text_time(text.as_bytes()).map_err(|_| fit::wrong_type(item))?,
+        _ => return Err(fit::wrong_type(item)),
     };
     if !(-MAX_TIME..=MAX_TIME).contains(&time) {
         return Err(Misfit::with_hint("a TIME ends at 838:59:59", "write a number of seconds"));

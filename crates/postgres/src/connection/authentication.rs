@@ -6,7 +6,7 @@ use postgres_protocol::authentication::sasl::{
     ChannelBinding, SCRAM_SHA_256, SCRAM_SHA_256_PLUS, ScramSha256,
 };
 
-use super::message::{Reader, broken};
+use super::message::{Reader, protocol_error};
 use crate::settings::{BindingMode, Methods};
 
 /// The user's name and secrets, known before the server asks.
@@ -90,7 +90,7 @@ impl<'a> Authentication<'a> {
             (code, State::Untouched) => Err(not_supported(&format!(
                 "the way to authenticate that the server asks for (number {code})"
             ))),
-            (code, _) => Err(broken(format!("authentication request {code} out of turn"))),
+            (code, _) => Err(protocol_error(format!("authentication request {code} out of turn"))),
         }
     }
 
@@ -108,7 +108,7 @@ impl<'a> Authentication<'a> {
             State::Answered | State::Proven => {}
         }
         if self.credentials.binding == BindingMode::Require && !self.bound {
-            return Err(unbound("the server did not use it"));
+            return Err(no_binding("the server did not use it"));
         }
         Ok(Step::Done)
     }
@@ -127,7 +127,7 @@ impl<'a> Authentication<'a> {
     fn permit_unbound(&self, method: &str) -> Result<()> {
         self.permit(method)?;
         match self.credentials.binding {
-            BindingMode::Require => Err(unbound(&format!("the server asks for {method}"))),
+            BindingMode::Require => Err(no_binding(&format!("the server asks for {method}"))),
             _ => Ok(()),
         }
     }
@@ -168,7 +168,7 @@ impl<'a> Authentication<'a> {
 
     fn md5(&self, salt: &[u8]) -> Result<Step> {
         self.permit_unbound("md5")?;
-        let salt = *salt.first_chunk().ok_or_else(|| broken("a short salt"))?;
+        let salt = *salt.first_chunk().ok_or_else(|| protocol_error("a short salt"))?;
         let hash = md5_hash(self.credentials.user.as_bytes(), self.password()?.reveal().as_bytes(), salt);
         Ok(Step::Send(message(&[hash.as_bytes(), b"\0"])))
     }
@@ -196,11 +196,11 @@ impl<'a> Authentication<'a> {
         let binding = self.binding(plus)?;
         let mechanism = if self.bound { SCRAM_SHA_256_PLUS } else { SCRAM_SHA_256 };
         if !self.bound && !plain {
-            return Err(unbound("the server insists on it, but it cannot be done here"));
+            return Err(no_binding("the server insists on it, but it cannot be done here"));
         }
         let scram = ScramSha256::new(self.password()?.reveal().as_bytes(), binding);
         let first = scram.message();
-        let length = i32::try_from(first.len()).map_err(|_| broken("an endless SCRAM message"))?;
+        let length = i32::try_from(first.len()).map_err(|_| protocol_error("an endless SCRAM message"))?;
         let send = message(&[mechanism.as_bytes(), b"\0", &length.to_be_bytes(), first]);
         self.state = State::Challenge(scram);
         Ok(Step::Send(send))
@@ -211,10 +211,10 @@ impl<'a> Authentication<'a> {
         let Credentials { binding, encrypted, .. } = self.credentials;
         if offered && !encrypted {
             // A server offers it under TLS alone: the encryption was taken away on the way.
-            return Err(broken("SCRAM-SHA-256-PLUS on a connection that is not encrypted"));
+            return Err(protocol_error("SCRAM-SHA-256-PLUS on a connection that is not encrypted"));
         }
         if binding == BindingMode::Require && !offered {
-            return Err(unbound(if encrypted { "the server does not offer it" } else { "it needs TLS" }));
+            return Err(no_binding(if encrypted { "the server does not offer it" } else { "it needs TLS" }));
         }
         match self.credentials.end_point.take() {
             _ if binding == BindingMode::Disable => Ok(ChannelBinding::unsupported()),
@@ -225,14 +225,16 @@ impl<'a> Authentication<'a> {
             // Tells the server that it could have been had, so that it notices an offer that was taken away.
             Some(_) => Ok(ChannelBinding::unrequested()),
             None if binding == BindingMode::Require => {
-                Err(unbound("the server's certificate has no digest to bind to"))
+                Err(no_binding("the server's certificate has no digest to bind to"))
             }
             None => Ok(ChannelBinding::unsupported()),
         }
     }
 
     fn prove(&mut self, mut scram: ScramSha256, challenge: &[u8]) -> Result<Step> {
-        scram.update(challenge).map_err(|error| broken(format!("a SCRAM challenge of no use: {error}")))?;
+        scram
+            .update(challenge)
+            .map_err(|error| protocol_error(format!("a SCRAM challenge of no use: {error}")))?;
         let send = message(&[scram.message()]);
         self.state = State::Proof(scram);
         Ok(Step::Send(send))
@@ -256,7 +258,7 @@ fn not_supported(what: &str) -> Error {
         .with_hint("let the user log in by scram-sha-256 in the server's pg_hba.conf")
 }
 
-fn unbound(why: &str) -> Error {
+fn no_binding(why: &str) -> Error {
     Error::operational(format!("channel_binding=require cannot be met: {why}"))
         .with_hint("use TLS and a SCRAM-SHA-256 password, or set channel_binding=prefer")
 }

@@ -30,12 +30,12 @@ pub(crate) fn header(bytes: &[u8]) -> Result<Option<Frame>> {
     let [tag, a, b, c, d] = *header;
     let length = u32::from_be_bytes([a, b, c, d]) as usize;
     if !(4..LONGEST).contains(&length) {
-        return Err(broken(format!("a message of type {:?} claims {length} bytes", char::from(tag))));
+        return Err(protocol_error(format!("a message of type {:?} claims {length} bytes", char::from(tag))));
     }
     Ok(Some(Frame { tag, length: length + 1 }))
 }
 
-pub(crate) fn broken(what: impl std::fmt::Display) -> Error {
+pub(crate) fn protocol_error(what: impl std::fmt::Display) -> Error {
     Error::operational(format!("the server's answer breaks the PostgreSQL protocol: {what}"))
         .with_sqlstate(VIOLATION)
         .with_hint(
@@ -43,8 +43,8 @@ pub(crate) fn broken(what: impl std::fmt::Display) -> Error {
         )
 }
 
-pub(crate) fn unexpected(tag: u8, during: &str) -> Error {
-    broken(format!("message type {:?} during {during}", char::from(tag)))
+pub(crate) fn unexpected_message(tag: u8, during: &str) -> Error {
+    protocol_error(format!("message type {:?} during {during}", char::from(tag)))
 }
 
 /// Reads a message's body field by field; every lack of bytes is a protocol error.
@@ -58,14 +58,14 @@ impl<'a> Reader<'a> {
 
     pub(crate) fn bytes(&mut self, count: usize) -> Result<&'a [u8]> {
         let (taken, rest) =
-            self.0.split_at_checked(count).ok_or_else(|| broken("a message ends too early"))?;
+            self.0.split_at_checked(count).ok_or_else(|| protocol_error("a message ends too early"))?;
         self.0 = rest;
         Ok(taken)
     }
 
     fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
         let (taken, rest) =
-            self.0.split_first_chunk::<N>().ok_or_else(|| broken("a message ends too early"))?;
+            self.0.split_first_chunk::<N>().ok_or_else(|| protocol_error("a message ends too early"))?;
         self.0 = rest;
         Ok(*taken)
     }
@@ -94,8 +94,11 @@ impl<'a> Reader<'a> {
 
     /// The bytes of such a text.
     pub(crate) fn name(&mut self) -> Result<&'a [u8]> {
-        let end =
-            self.0.iter().position(|byte| *byte == 0).ok_or_else(|| broken("a text without its end"))?;
+        let end = self
+            .0
+            .iter()
+            .position(|byte| *byte == 0)
+            .ok_or_else(|| protocol_error("a text without its end"))?;
         let name = &self.0[..end];
         self.0 = &self.0[end + 1..];
         Ok(name)

@@ -76,10 +76,10 @@ impl Connection {
         for set in sets {
             self.enqueue_execution(&set?)?;
             if self.outbox.len() >= UNDER_WAY {
-                rows = self.executed(rows)?;
+                rows = self.finish_executions(rows)?;
             }
         }
-        self.executed(rows)
+        self.finish_executions(rows)
     }
 
     /// Puts the execution of the unnamed statement with `parameters` into the outbox.
@@ -94,7 +94,7 @@ impl Connection {
     }
 
     /// `rows` and those that the executions since the last `Sync` concern.
-    pub(crate) fn executed(&mut self, mut rows: Option<u64>) -> Result<Option<u64>> {
+    pub(crate) fn finish_executions(&mut self, mut rows: Option<u64>) -> Result<Option<u64>> {
         frontend::sync(&mut self.outbox);
         self.flush(Exchange::Extended)?;
         self.finish_with_tags(|tag| {
@@ -166,7 +166,7 @@ impl Connection {
 
     fn answer(&mut self, step: &Step) -> Result<Answer> {
         if step.described {
-            return Ok(Answer { rows: Vec::new(), prepared: Some(self.described()?) });
+            return Ok(Answer { rows: Vec::new(), prepared: Some(self.read_description()?) });
         }
         Ok(Answer { rows: self.text_rows()?, prepared: None })
     }

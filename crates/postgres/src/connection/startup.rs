@@ -9,7 +9,7 @@ use longshore_wire::{Inbox, Socket, Tls};
 
 use super::authentication::{self, Authentication, Credentials};
 use super::cancel::Canceller;
-use super::message::{Frame, HEADER, Reader, broken, frame, server_error, unexpected};
+use super::message::{Frame, HEADER, Reader, frame, protocol_error, server_error, unexpected_message};
 use super::pipeline::Step;
 use super::{Connection, Exchange};
 use crate::settings::{Host, Mode, Place, Role, Settings};
@@ -71,19 +71,21 @@ impl Attempt<'_> {
         match self.settings.encryption.mode {
             _ if is_local => self.plain(),
             Mode::Disable => self.plain(),
-            Mode::Require => self.encrypted(),
-            Mode::Prefer => match self.preferred() {
+            Mode::Require => self.connect_with_tls(),
+            Mode::Prefer => match self.connect_preferring_tls() {
                 Err(first @ (Failure::Unencrypted(_) | Failure::Refused(_))) => {
                     self.plain().map_err(|failure| failure.unless_further(first))
                 }
                 outcome => outcome,
             },
             Mode::Allow => match self.plain() {
-                Err(first @ Failure::Refused(_)) => self.encrypted().map_err(|failure| match failure {
-                    // The rules for encrypted connections are what counts, if there can be any.
-                    Failure::Refused(_) => failure,
-                    _ => failure.unless_further(first),
-                }),
+                Err(first @ Failure::Refused(_)) => {
+                    self.connect_with_tls().map_err(|failure| match failure {
+                        // The rules for encrypted connections are what counts, if there can be any.
+                        Failure::Refused(_) => failure,
+                        _ => failure.unless_further(first),
+                    })
+                }
                 outcome => outcome,
             },
         }
@@ -93,14 +95,14 @@ impl Attempt<'_> {
         self.start(self.connect()?)
     }
 
-    fn encrypted(&self) -> Result<Connection, Failure> {
+    fn connect_with_tls(&self) -> Result<Connection, Failure> {
         match self.upgrade(self.connect()?)? {
             Upgraded::Encrypted(socket) => self.start(socket),
             Upgraded::Refused(socket) => Err(Failure::Unencrypted(without_tls(socket.peer()))),
         }
     }
 
-    fn preferred(&self) -> Result<Connection, Failure> {
+    fn connect_preferring_tls(&self) -> Result<Connection, Failure> {
         match self.upgrade(self.connect()?)? {
             Upgraded::Encrypted(socket) => self.start(socket),
             // Over the same connection, without a second attempt.
@@ -262,12 +264,14 @@ impl Opening<'_> {
         loop {
             let bytes = self.inbox.bytes();
             if let Some(tag) = bytes.first().filter(|tag| !expected.contains(tag)) {
-                return Err(unexpected(*tag, "the start of a session"));
+                return Err(unexpected_message(*tag, "the start of a session"));
             }
             if let Some([_, a, b, c, d]) = bytes.first_chunk::<HEADER>() {
                 let length = u32::from_be_bytes([*a, *b, *c, *d]) as usize;
                 if length > LONGEST_MESSAGE {
-                    return Err(broken(format!("a message of {length} bytes at the start of a session")));
+                    return Err(protocol_error(format!(
+                        "a message of {length} bytes at the start of a session"
+                    )));
                 }
             }
             if let Some(frame) = frame(bytes)? {
@@ -306,7 +310,7 @@ pub(super) fn open_any(settings: &Settings, deadline: &Deadline) -> Result<Conne
             }
         }
     }
-    Err(round.failed())
+    Err(round.into_error())
 }
 
 enum Visit {
@@ -355,7 +359,7 @@ impl Round<'_> {
     }
 
     /// Every reason; kind, state and hint are those of the last.
-    fn failed(mut self) -> Error {
+    fn into_error(mut self) -> Error {
         let Some(last) = self.reasons.pop() else {
             return Error::internal("there was no host to connect to");
         };
@@ -455,20 +459,20 @@ impl Connection {
 
     /// Since version 14 the server reports both; before, and elsewhere, it has to be asked.
     fn is_read_only(&mut self) -> Result<bool> {
-        match (self.reported("default_transaction_read_only"), self.reported("in_hot_standby")) {
+        match (self.parameter("default_transaction_read_only"), self.parameter("in_hot_standby")) {
             (Some(read_only), Some(standby)) => Ok(read_only || standby),
             _ => Ok(self.ask(Step::run("SHOW transaction_read_only"))?.cell(0, 0) == "on"),
         }
     }
 
     fn is_standby(&mut self) -> Result<bool> {
-        match self.reported("in_hot_standby") {
+        match self.parameter("in_hot_standby") {
             Some(standby) => Ok(standby),
             None => Ok(self.ask(Step::run("SELECT pg_catalog.pg_is_in_recovery()"))?.cell(0, 0) == "t"),
         }
     }
 
-    fn reported(&self, parameter: &str) -> Option<bool> {
+    fn parameter(&self, parameter: &str) -> Option<bool> {
         self.parameters.get(parameter).map(|value| value == "on")
     }
 }
@@ -494,12 +498,12 @@ pub(crate) enum Upgraded {
 
 /// Goes over to TLS if the server can.
 pub(crate) fn upgrade(mut socket: Socket, upgrade: &Upgrade, deadline: &Deadline) -> Result<Upgraded> {
-    if !upgrade.direct && !offered(&mut socket, deadline)? {
+    if !upgrade.direct && !ask_for_tls(&mut socket, deadline)? {
         return Ok(Upgraded::Refused(socket));
     }
     let socket = socket.start_tls(&upgrade.tls, &upgrade.host, deadline)?;
     if upgrade.direct && socket.application_protocol() != Some(b"postgresql") {
-        return Err(broken("TLS that was not agreed to be for PostgreSQL")
+        return Err(protocol_error("TLS that was not agreed to be for PostgreSQL")
             .with_hint("sslnegotiation=direct needs PostgreSQL 17 or newer; leave it out for others"));
     }
     Ok(Upgraded::Encrypted(socket))
@@ -513,7 +517,7 @@ pub(crate) fn without_tls(peer: &str) -> Error {
         )
 }
 
-fn offered(socket: &mut Socket, deadline: &Deadline) -> Result<bool> {
+fn ask_for_tls(socket: &mut Socket, deadline: &Deadline) -> Result<bool> {
     socket.write_all(&SSL_REQUEST, deadline)?;
     // Anything behind the one byte of the answer was put there by somebody in between, to be taken for a part of
     // the encrypted conversation (CVE-2021-23222).
@@ -529,8 +533,8 @@ fn offered(socket: &mut Socket, deadline: &Deadline) -> Result<bool> {
         // Nothing vouches for the text of an error that arrives before the server has proved itself.
         [b'E', ..] => Err(Error::operational(format!("{} failed when asked for TLS", socket.peer()))
             .with_hint("look into the server's log: it may have no room for another connection")),
-        [b'S' | b'N', ..] => Err(broken("more than one byte in answer to the request for TLS")),
-        [other, ..] => Err(broken(format!("the byte {other:#04x} in answer to the request for TLS"))),
+        [b'S' | b'N', ..] => Err(protocol_error("more than one byte in answer to the request for TLS")),
+        [other, ..] => Err(protocol_error(format!("the byte {other:#04x} in answer to the request for TLS"))),
     }
 }
 

@@ -48,7 +48,7 @@ fn finalise_part(
                     .map_err(|error| inconsistent(&error))
             });
             let lists = lists.collect::<Result<_>>()?;
-            Ok((typed(field, DataType::List(item)), lists))
+            Ok((with_type(field, DataType::List(item)), lists))
         }
         DataType::Struct(fields) if fields.iter().any(|field| has_deferred(field)) => {
             let mut finalised = Vec::new();
@@ -65,7 +65,7 @@ fn finalise_part(
                     .map_err(|error| inconsistent(&error))
             });
             let structs = structs.collect::<Result<_>>()?;
-            Ok((typed(field, DataType::Struct(fields)), structs))
+            Ok((with_type(field, DataType::Struct(fields)), structs))
         }
         _ => Ok((field.clone(), arrays)),
     }
@@ -94,7 +94,7 @@ fn at_row_of_element(error: Error, lists: &[ArrayRef]) -> Error {
     error.at(Place { row: Some(rows as u64), ..place })
 }
 
-fn typed(field: &FieldRef, data_type: DataType) -> FieldRef {
+fn with_type(field: &FieldRef, data_type: DataType) -> FieldRef {
     let mut metadata = field.metadata().clone();
     metadata.remove(DEFERRED);
     Arc::new(Field::new(field.name(), data_type, field.is_nullable()).with_metadata(metadata))
@@ -111,7 +111,7 @@ pub(crate) struct Part<'a> {
 impl Part<'_> {
     /// Its field, of its final type.
     pub(crate) fn with_type(&self, data_type: DataType) -> FieldRef {
-        typed(self.field, data_type)
+        with_type(self.field, data_type)
     }
 
     pub(crate) fn place(&self, row: Option<u64>) -> Place {

@@ -127,7 +127,7 @@ impl Lists {
         let dimensions = (self.split)(cell, &mut self.parts)?;
         // An element more or less would move every list after it, such as that of `{{{}},{1}}`.
         if dimensions.elements() != Some(self.parts.cells().len() - before) {
-            return Err(damaged("array"));
+            return Err(damage("array"));
         }
         if dimensions.has_bounds
             && let Some(losses) = self.losses.take()
@@ -255,6 +255,6 @@ impl Decoder for Records {
 }
 
 #[cold]
-pub(crate) fn damaged(what: &'static str) -> Misfit {
+pub(crate) fn damage(what: &'static str) -> Misfit {
     Misfit::fault(format!("the server sent a damaged {what}"))
 }

@@ -41,20 +41,20 @@ pub(crate) enum Parsed<'a> {
     Special(f64),
 }
 
-fn damaged() -> Misfit {
+fn damage() -> Misfit {
     Misfit::fault("the server sent a damaged numeric")
 }
 
 /// Takes a binary cell apart.
 #[inline]
 pub(crate) fn parse(cell: &[u8]) -> Result<Parsed<'_>, Misfit> {
-    let Some((header, digits)) = cell.split_first_chunk::<8>() else { return Err(damaged()) };
-    let ([count, weight, sign, _scale], _) = header.as_chunks::<2>() else { return Err(damaged()) };
+    let Some((header, digits)) = cell.split_first_chunk::<8>() else { return Err(damage()) };
+    let ([count, weight, sign, _scale], _) = header.as_chunks::<2>() else { return Err(damage()) };
     let count = usize::from(u16::from_be_bytes(*count));
     let weight = i16::from_be_bytes(*weight);
     let sign = u16::from_be_bytes(*sign);
     if digits.len() != count * 2 {
-        return Err(damaged());
+        return Err(damage());
     }
     let places = i32::try_from(count).unwrap_or(i32::MAX) - 1 - i32::from(weight);
     match sign {
@@ -62,7 +62,7 @@ pub(crate) fn parse(cell: &[u8]) -> Result<Parsed<'_>, Misfit> {
         NAN => Ok(Parsed::Special(f64::NAN)),
         INFINITY => Ok(Parsed::Special(f64::INFINITY)),
         NEGATIVE_INFINITY => Ok(Parsed::Special(f64::NEG_INFINITY)),
-        _ => Err(damaged()),
+        _ => Err(damage()),
     }
 }
 
@@ -74,7 +74,7 @@ pub(crate) fn binary<M: Mantissa>(to: DecimalType, cell: &[u8]) -> Result<M, Mis
         Parsed::Special(value) => return Err(special(value, to.numeric_nan)),
     };
     let mantissa = numeric.at_scale::<M>(to).map_err(|misfit| misfit.of(&numeric.plain(), to))?;
-    Ok(if numeric.negative { mantissa.negated() } else { mantissa })
+    Ok(if numeric.negative { mantissa.negate() } else { mantissa })
 }
 
 impl Numeric<'_> {
@@ -126,7 +126,7 @@ impl Numeric<'_> {
                 Ok(value)
             }
             Ok(_) => Err(beyond_double()),
-            Err(_) => Err(damaged()),
+            Err(_) => Err(damage()),
         }
     }
 

@@ -147,9 +147,9 @@ fn boolean(cell: &[u8]) -> Result<bool, Misfit> {
 
 /// bytea in either of `bytea_output`'s forms: hex, or escape (`\\` and `\ooo`).
 fn bytea(cell: &[u8], into: &mut Vec<u8>) -> Result<(), Misfit> {
-    let damaged = || Misfit::fault("the server sent a damaged bytea");
+    let damage = || Misfit::fault("the server sent a damaged bytea");
     if let Some(digits) = cell.strip_prefix(b"\\x") {
-        into.extend(unhex(digits).ok_or_else(damaged)?);
+        into.extend(unhex(digits).ok_or_else(damage)?);
         return Ok(());
     }
     let mut rest = cell;
@@ -161,9 +161,9 @@ fn bytea(cell: &[u8], into: &mut Vec<u8>) -> Result<(), Misfit> {
             into.push(b'\\');
             rest = after;
         } else {
-            let (octal, after) = rest.split_first_chunk::<3>().ok_or_else(damaged)?;
-            let octal = std::str::from_utf8(octal).map_err(|_| damaged())?;
-            into.push(u8::from_str_radix(octal, 8).map_err(|_| damaged())?);
+            let (octal, after) = rest.split_first_chunk::<3>().ok_or_else(damage)?;
+            let octal = std::str::from_utf8(octal).map_err(|_| damage())?;
+            into.push(u8::from_str_radix(octal, 8).map_err(|_| damage())?);
             rest = after;
         }
     }

@@ -42,19 +42,19 @@ pub(super) static KEYS: Keys = Keys {
         Key::new("min_protocol_version").variable("PGMINPROTOCOLVERSION"),
         Key::new("max_protocol_version").variable("PGMAXPROTOCOLVERSION"),
         // A key file that needs the password is refused where it is read.
-        Key::new("sslpassword").ignored(),
-        Key::new("sslcompression").ignored(),
-        Key::new("krbsrvname").ignored(),
-        Key::new("gsslib").ignored(),
-        Key::new("gssdelegation").ignored(),
-        Key::new("sslcrl").variable("PGSSLCRL").refused(),
-        Key::new("sslcrldir").variable("PGSSLCRLDIR").refused(),
-        Key::new("requirepeer").variable("PGREQUIREPEER").refused(),
+        Key::new("sslpassword").ignore(),
+        Key::new("sslcompression").ignore(),
+        Key::new("krbsrvname").ignore(),
+        Key::new("gsslib").ignore(),
+        Key::new("gssdelegation").ignore(),
+        Key::new("sslcrl").variable("PGSSLCRL").refuse(),
+        Key::new("sslcrldir").variable("PGSSLCRLDIR").refuse(),
+        Key::new("requirepeer").variable("PGREQUIREPEER").refuse(),
         Key::new("replication")
             .or("sslkeylogfile scram-client-key scram-server-key oauth-issuer oauth-client-id oauth-client-secret \
                  oauth-scope oauth-ca-file")
-            .refused(),
-        Key::new("authtype").ignored(),
+            .refuse(),
+        Key::new("authtype").ignore(),
     ],
     hint: "the settings are those of libpq: host, port, dbname, user, password, sslmode, ...; the server's own go into \
            options: -c search_path=...",

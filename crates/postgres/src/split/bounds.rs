@@ -198,13 +198,13 @@ pub(super) fn range_bounds(key: &Key, (low, high): &(Value, Value), number: usiz
     let unfit = || unfit_range(&key.native.label());
     let Kind::Plain(class) = key.native.kind else { return Err(unfit()) };
     let (low, high) = scalar(class, low).zip(scalar(class, high)).ok_or_else(unfit)?;
-    let points = even_points(low, high, number, |point| rounded(point, class))?;
+    let points = even_points(low, high, number, |point| round(point, class))?;
     points.iter().map(|point| scalar_text(key, class, point)).collect()
 }
 
 /// The point in a type that has fewer numbers.
 #[allow(clippy::cast_possible_truncation)] // to the nearest is meant
-fn rounded(point: Scalar, class: Class) -> Scalar {
+fn round(point: Scalar, class: Class) -> Scalar {
     match (point, class) {
         // Below it the server would say that a float4 is out of range.
         (Scalar::Real(number), Class::Float4) if number.abs() < f64::from(f32::MIN_POSITIVE) => {
@@ -383,13 +383,13 @@ mod tests {
             assert!(spans.len() > 10, "{name}");
             for (low, high) in spans {
                 for number in 1..40 {
-                    let points = even_points(low, high, number, |point| rounded(point, *class)).unwrap();
+                    let points = even_points(low, high, number, |point| round(point, *class)).unwrap();
                     assert!(points.len() < number, "{name}");
                     assert!(
                         points.windows(2).all(|pair| pair[0] < pair[1]),
                         "{name} {low:?} {high:?} {points:?}"
                     );
-                    let (low, high) = (rounded(low, *class), rounded(high, *class));
+                    let (low, high) = (round(low, *class), round(high, *class));
                     let within = points.iter().all(|point| low <= *point && *point <= high);
                     assert!(within, "{name} {low:?} {high:?} {points:?}");
                 }
@@ -402,7 +402,7 @@ mod tests {
         for class in [Class::Int4, Class::Float4, Class::Float8, Class::Numeric] {
             let (low, high) = (Value::Int(0), Value::Int(1000));
             let (low, high) = scalar(class, &low).zip(scalar(class, &high)).unwrap();
-            assert_eq!(even_points(low, high, 16, |point| rounded(point, class)).unwrap().len(), 15);
+            assert_eq!(even_points(low, high, 16, |point| round(point, class)).unwrap().len(), 15);
         }
     }
 }

@@ -171,11 +171,11 @@ impl Inheritance {
         let (mut steps, at) = ([check, Step::run("COMMIT")], usize::from(!sees_changes));
         steps.rotate_left(at);
         let answers = session.connection.flight(&steps).inspect_err(|_| session.connection.abandon())?;
-        if answers[at].cell(0, 0) == "t" { Ok(()) } else { Err(changed()) }
+        if answers[at].cell(0, 0) == "t" { Ok(()) } else { Err(changed_partitions()) }
     }
 }
 
-fn changed() -> Error {
+fn changed_partitions() -> Error {
     Error::operational(
         "a table was attached to one of the query's tables, or detached, while its parts were read",
     )

@@ -163,7 +163,7 @@ impl CtidSplit<'_> {
 
     fn part(&self, tables: &[ScannedTable], range: BlockRange) -> String {
         let condition = block_condition(&self.text.alias, range);
-        restricted(&self.text, tables[range.table].partition.as_ref(), condition.as_deref())
+        restrict(&self.text, tables[range.table].partition.as_ref(), condition.as_deref())
     }
 }
 
@@ -301,9 +301,9 @@ fn read_partition(answer: &Answer, row: usize, scan: &Node) -> Result<ScannedTab
 }
 
 /// `query` over the rows of its table alone, or of `partition` instead, that `condition` holds for as well.
-fn restricted(query: &OneTable<'_>, partition: Option<&Relation>, condition: Option<&str>) -> String {
+fn restrict(query: &OneTable<'_>, partition: Option<&Relation>, condition: Option<&str>) -> String {
     let table = partition
-        .map_or_else(|| query.table().to_string(), |partition| query.renamed(&partition.qualified()));
+        .map_or_else(|| query.table().to_string(), |partition| query.with_alias(&partition.qualified_name()));
     query.over(&format!("ONLY {table}"), condition)
 }
 
@@ -337,7 +337,7 @@ mod tests {
         blocks.iter().map(|blocks| ScannedTable { partition: None, blocks: *blocks }).collect()
     }
 
-    fn shown(blocks: &[u64], number: usize) -> Vec<String> {
+    fn show(blocks: &[u64], number: usize) -> Vec<String> {
         let ranges = ranges(&tables(blocks), number);
         let side = |side: Option<u64>| side.map(|block| block.to_string()).unwrap_or_default();
         ranges.iter().map(|it| format!("{}:{}-{}", it.table, side(it.start), side(it.end))).collect()
@@ -345,19 +345,19 @@ mod tests {
 
     #[test]
     fn blocks_are_divided_into_runs_of_one_length() {
-        assert_eq!(shown(&[100], 3), ["0:-33", "0:33-66", "0:66-"]);
-        assert_eq!(shown(&[100], 1), ["0:-"]);
-        assert_eq!(shown(&[16], 50).len(), 16);
-        assert_eq!(shown(&[15], 2), ["0:-"]);
-        assert!(shown(&[0], 4).is_empty());
-        assert_eq!(shown(&[u64::from(u32::MAX)], 2), ["0:-2147483647", "0:2147483647-"]);
+        assert_eq!(show(&[100], 3), ["0:-33", "0:33-66", "0:66-"]);
+        assert_eq!(show(&[100], 1), ["0:-"]);
+        assert_eq!(show(&[16], 50).len(), 16);
+        assert_eq!(show(&[15], 2), ["0:-"]);
+        assert!(show(&[0], 4).is_empty());
+        assert_eq!(show(&[u64::from(u32::MAX)], 2), ["0:-2147483647", "0:2147483647-"]);
     }
 
     #[test]
     fn a_run_goes_on_in_the_next_leaf() {
-        assert_eq!(shown(&[40, 0, 40], 2), ["0:-", "2:-"]);
-        assert_eq!(shown(&[60, 20], 2), ["0:-40", "0:40-", "1:-"]);
-        assert_eq!(shown(&[1, 1, 1], 2), ["0:-", "1:-", "2:-"]);
+        assert_eq!(show(&[40, 0, 40], 2), ["0:-", "2:-"]);
+        assert_eq!(show(&[60, 20], 2), ["0:-40", "0:40-", "1:-"]);
+        assert_eq!(show(&[1, 1, 1], 2), ["0:-", "1:-", "2:-"]);
     }
 
     #[test]
@@ -393,7 +393,7 @@ mod tests {
     #[test]
     fn parts_read_their_own_table_only() {
         let query = one_table("SELECT t.a FROM s.t WHERE a = 1").unwrap();
-        let of = |partition, condition| restricted(&query, partition, condition);
+        let of = |partition, condition| restrict(&query, partition, condition);
         assert_eq!(of(None, Some("C")), "SELECT t.a FROM ONLY s.t WHERE (a = 1\n) AND C");
         assert_eq!(of(None, None), "SELECT t.a FROM ONLY s.t WHERE (a = 1\n)");
         let partition = Relation { schema: "p".into(), name: "l".into() };

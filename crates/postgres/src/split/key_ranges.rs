@@ -39,7 +39,7 @@ pub(super) fn parts(
     if parts.len() < 2 {
         return Err(NotSplit::Small);
     }
-    Ok(parts.iter().map(|part| query.statement.query(split_by_key.wrapped(part))).collect())
+    Ok(parts.iter().map(|part| query.statement.query(split_by_key.wrap(part))).collect())
 }
 
 struct KeySplit<'a> {
@@ -114,14 +114,14 @@ impl KeySplit<'_> {
         // The planner multiplies what it knows of the two sides of an OR.
         let ranges = parts.iter().filter(|part| part.range.is_some());
         let ranges = ranges.map(|part| KeyPart { has_nulls: false, ..part.clone() });
-        let steps = ranges.map(|part| statement.explanation(&self.wrapped(&part))).collect::<Vec<_>>();
+        let steps = ranges.map(|part| statement.explanation(&self.wrap(&part))).collect::<Vec<_>>();
         let answers = session.connection.flight(&steps)?;
         let plans = answers.iter().map(Plan::read).collect::<Result<Vec<_>, _>>()?;
         let largest = plans.iter().map(|plan| plan.rows).fold(0.0, f64::max);
         Ok(largest <= self.query.plan.rows * share * UNEVEN)
     }
 
-    fn wrapped(&self, part: &KeyPart) -> String {
+    fn wrap(&self, part: &KeyPart) -> String {
         let condition = self.key.condition(&self.key.column, part);
         format!("SELECT * FROM ({}\n) AS {PART} WHERE {condition}", self.query.statement.text)
     }

@@ -91,7 +91,7 @@ pub(crate) fn join(session: &mut PostgresSession, snapshot: &str, query: &Query)
         Step::run(format!("SET TRANSACTION SNAPSHOT {}", literal(&exported))),
     ];
     let begun = session.connection.flight(&opening);
-    begun.map_err(|error| if error.sqlstate().is_some() { ended(error.message()) } else { error })?;
+    begun.map_err(|error| if error.sqlstate().is_some() { lost_snapshot(error.message()) } else { error })?;
     check_user(session, &user)?;
     let deadlock_lock = DeadlockLock::of(&exported);
     let steps = [
@@ -104,7 +104,7 @@ pub(crate) fn join(session: &mut PostgresSession, snapshot: &str, query: &Query)
     let answers = session.connection.flight(&steps)?;
     if answers.last().is_none_or(|answer| answer.cell(0, 0) != "t") {
         session.connection.abandon();
-        return Err(ended("no session of this database keeps it"));
+        return Err(lost_snapshot("no session of this database keeps it"));
     }
     let inheritance = (!parents.is_empty()).then_some(Inheritance { parents, children });
     session.coordinator = Some(Coordinator { deadlock_lock, inheritance, sees_changes: false });
@@ -125,7 +125,7 @@ fn check_user(session: &mut PostgresSession, user: &str) -> Result<()> {
     .with_hint("read it as the user who made it: another may have other rows"))
 }
 
-fn ended(why: &str) -> Error {
+fn lost_snapshot(why: &str) -> Error {
     Error::operational(format!("the snapshot of the partition is kept no longer: {why}"))
         .with_sqlstate("72000")
         .with_hint(

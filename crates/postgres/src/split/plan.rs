@@ -70,7 +70,7 @@ pub(super) struct Relation {
 
 impl Relation {
     /// The name that means this table whatever the session's search path.
-    pub(super) fn qualified(&self) -> String {
+    pub(super) fn qualified_name(&self) -> String {
         format!("{}.{}", DIALECT.quoted_name(&self.schema), DIALECT.quoted_name(&self.name))
     }
 }
@@ -279,7 +279,7 @@ mod tests {
         assert_eq!((plan.rows, plan.width), (20.0, 8.0));
         let texts: Vec<_> = plan.texts().collect();
         assert_eq!(texts, ["(t_1.a > 5)", "t_1.a", "f(t_1.b)", "g(1)"]);
-        let relations: Vec<_> = plan.relations().into_iter().map(Relation::qualified).collect();
+        let relations: Vec<_> = plan.relations().into_iter().map(Relation::qualified_name).collect();
         assert_eq!(relations, ["\"public\".\"t_1\""]);
         let (output, filter) = plan.root.children[0].shape();
         assert_eq!((output[1].as_str(), filter.as_deref()), ("f ( b )", Some("( a > 5 )")));

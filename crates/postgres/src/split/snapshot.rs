@@ -147,7 +147,7 @@ fn unshared_state(answer: &Answer) -> Option<&'static str> {
 }
 
 /// The state of this session, in which no transaction is open, that others would not have.
-pub(crate) fn unshared(session: &mut PostgresSession) -> Result<Option<&'static str>> {
+pub(crate) fn private_state(session: &mut PostgresSession) -> Result<Option<&'static str>> {
     if !session.used {
         return Ok(None);
     }

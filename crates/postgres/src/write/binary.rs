@@ -31,37 +31,37 @@ pub(super) fn encode(field: &Field, native: &Type) -> Option<Encode> {
     let is_integer = data_type.is_integer();
     let is_text = data_type.is_string();
     let class = match &native.kind {
-        _ if *data_type == D::Null => return Some(|_, _, _| Err(unsuited())),
+        _ if *data_type == D::Null => return Some(|_, _, _| Err(wrong_type())),
         Kind::Plain(class) => *class,
         Kind::Enum(_) if is_text => return Some(label),
         Kind::Enum(_) | Kind::Array { .. } | Kind::Composite(_) | Kind::Range(_) => return None,
     };
     Some(match (class, data_type) {
         (Class::Bool, D::Boolean) => |_, item, out| match item {
-            Item::Bool(value) => fixed([u8::from(*value)], out),
-            _ => Err(unsuited()),
+            Item::Bool(value) => fixed_bytes([u8::from(*value)], out),
+            _ => Err(wrong_type()),
         },
         (Class::Int2, _) if is_integer => {
-            |_, item, out| fixed(integer(item, i16::MIN, i16::MAX)?.to_be_bytes(), out)
+            |_, item, out| fixed_bytes(integer(item, i16::MIN, i16::MAX)?.to_be_bytes(), out)
         }
         (Class::Int4, _) if is_integer => {
-            |_, item, out| fixed(integer(item, i32::MIN, i32::MAX)?.to_be_bytes(), out)
+            |_, item, out| fixed_bytes(integer(item, i32::MIN, i32::MAX)?.to_be_bytes(), out)
         }
         (Class::Int8, _) if is_integer => {
-            |_, item, out| fixed(integer(item, i64::MIN, i64::MAX)?.to_be_bytes(), out)
+            |_, item, out| fixed_bytes(integer(item, i64::MIN, i64::MAX)?.to_be_bytes(), out)
         }
         (Class::Unsigned, _) if is_integer => {
-            |_, item, out| fixed(integer(item, u32::MIN, u32::MAX)?.to_be_bytes(), out)
+            |_, item, out| fixed_bytes(integer(item, u32::MIN, u32::MAX)?.to_be_bytes(), out)
         }
         (Class::Float4, _) if data_type.is_floating() => |_, item, out| match item {
-            Item::Float(value) => fixed(value.to_be_bytes(), out),
-            Item::Double(value) => fixed(fit::float32(*value)?.to_be_bytes(), out),
-            _ => Err(unsuited()),
+            Item::Float(value) => fixed_bytes(value.to_be_bytes(), out),
+            Item::Double(value) => fixed_bytes(fit::float32(*value)?.to_be_bytes(), out),
+            _ => Err(wrong_type()),
         },
         (Class::Float8, _) if data_type.is_floating() => |_, item, out| match item {
-            Item::Float(value) => fixed(f64::from(*value).to_be_bytes(), out),
-            Item::Double(value) => fixed(value.to_be_bytes(), out),
-            _ => Err(unsuited()),
+            Item::Float(value) => fixed_bytes(f64::from(*value).to_be_bytes(), out),
+            Item::Double(value) => fixed_bytes(value.to_be_bytes(), out),
+            _ => Err(wrong_type()),
         },
         (Class::Numeric, _) if data_type.is_numeric() => numeric,
         (Class::Text, _) if is_text => |native, item, out| {
@@ -72,31 +72,31 @@ pub(super) fn encode(field: &Field, native: &Type) -> Option<Encode> {
         // jsonb's version.
         (Class::Jsonb, _) if is_text => |_, item, out| bytes(&[1], text(item)?.as_bytes(), out),
         (Class::Uuid, D::FixedSizeBinary(_)) if is_uuid => |_, item, out| match item {
-            Item::Uuid(value) => fixed(**value, out),
-            _ => Err(unsuited()),
+            Item::Uuid(value) => fixed_bytes(**value, out),
+            _ => Err(wrong_type()),
         },
         (Class::Vector | Class::HalfVector, _) if data_type.is_list() => vector::put,
         (Class::Hstore, D::Map(..)) => |_, item, out| hstore::put(item, out),
         (Class::Geometry, D::Binary | D::LargeBinary | D::BinaryView) => |native, item, out| match item {
             Item::Bytes(value) => bytes(&[], &geometry::ewkb(native, value)?, out),
-            _ => Err(unsuited()),
+            _ => Err(wrong_type()),
         },
         (Class::Bytes, D::Binary | D::LargeBinary | D::BinaryView | D::FixedSizeBinary(_)) if !is_uuid => {
             |_, item, out| match item {
                 Item::Bytes(value) => bytes(&[], value, out),
-                _ => Err(unsuited()),
+                _ => Err(wrong_type()),
             }
         }
         (Class::Date, D::Date32 | D::Timestamp(_, None)) => |_, item, out| match item {
-            Item::Date(value) => fixed(days(*value).ok_or_else(beyond)?.to_be_bytes(), out),
-            Item::Timestamp(value, unit) => fixed(day(*value, *unit)?.to_be_bytes(), out),
-            _ => Err(unsuited()),
+            Item::Date(value) => fixed_bytes(days(*value).ok_or_else(beyond)?.to_be_bytes(), out),
+            Item::Timestamp(value, unit) => fixed_bytes(day(*value, *unit)?.to_be_bytes(), out),
+            _ => Err(wrong_type()),
         },
         (Class::Time, D::Time32(_) | D::Time64(_)) => |native, item, out| match item {
             Item::Time(value, unit) => {
-                fixed(exact::whole_microseconds(native, *value, *unit)?.to_be_bytes(), out)
+                fixed_bytes(exact::whole_microseconds(native, *value, *unit)?.to_be_bytes(), out)
             }
-            _ => Err(unsuited()),
+            _ => Err(wrong_type()),
         },
         (Class::Timestamp, D::Timestamp(_, None)) | (Class::Timestamptz, D::Timestamp(_, Some(_))) => {
             timestamp
@@ -113,7 +113,7 @@ where
     let value = match item {
         Item::Int(value) => To::try_from(*value).ok(),
         Item::UInt(value) => To::try_from(*value).ok(),
-        _ => return Err(unsuited()),
+        _ => return Err(wrong_type()),
     };
     value.ok_or_else(|| fit::not_within(least, most))
 }
@@ -126,23 +126,23 @@ fn numeric(native: &Type, item: &Item<'_>, out: &mut Vec<u8>) -> Result<(), Misf
         Item::WideDecimal(..) => put_digits(native, item, out),
         Item::Double(value) => put_double(native, *value, out),
         Item::Float(value) => put_float(native, (*value).into(), &value.to_string(), out),
-        _ => Err(unsuited()),
+        _ => Err(wrong_type()),
     }
 }
 
 fn text<'a>(item: &Item<'a>) -> Result<&'a str, Misfit> {
     match item {
         Item::Text(value) => Ok(value),
-        _ => Err(unsuited()),
+        _ => Err(wrong_type()),
     }
 }
 
 fn timestamp(native: &Type, item: &Item<'_>, out: &mut Vec<u8>) -> Result<(), Misfit> {
     let (Item::Timestamp(value, unit) | Item::TimestampTz(value, unit)) = item else {
-        return Err(unsuited());
+        return Err(wrong_type());
     };
     let at = exact::whole_microseconds(native, *value, *unit)?.checked_sub(EPOCH);
-    fixed(at.filter(|at| *at != i64::MIN).ok_or_else(beyond)?.to_be_bytes(), out)
+    fixed_bytes(at.filter(|at| *at != i64::MIN).ok_or_else(beyond)?.to_be_bytes(), out)
 }
 
 fn interval(native: &Type, item: &Item<'_>, out: &mut Vec<u8>) -> Result<(), Misfit> {
@@ -152,7 +152,7 @@ fn interval(native: &Type, item: &Item<'_>, out: &mut Vec<u8>) -> Result<(), Mis
         Item::Interval(months, days, nanoseconds) => {
             (*months, *days, exact::whole_microseconds(native, *nanoseconds, TimeUnit::Nanosecond)?)
         }
-        _ => return Err(unsuited()),
+        _ => return Err(wrong_type()),
     };
     out.extend_from_slice(&16_i32.to_be_bytes());
     out.extend_from_slice(&microseconds.to_be_bytes());
@@ -162,7 +162,7 @@ fn interval(native: &Type, item: &Item<'_>, out: &mut Vec<u8>) -> Result<(), Mis
 }
 
 #[inline]
-fn fixed<const N: usize>(value: [u8; N], out: &mut Vec<u8>) -> Result<(), Misfit> {
+fn fixed_bytes<const N: usize>(value: [u8; N], out: &mut Vec<u8>) -> Result<(), Misfit> {
     bytes(&[], &value, out)
 }
 
@@ -189,7 +189,7 @@ fn days(days: i32) -> Option<i32> {
 }
 
 fn label(native: &Type, item: &Item<'_>, out: &mut Vec<u8>) -> Result<(), Misfit> {
-    let Kind::Enum(labels) = &native.kind else { return Err(unsuited()) };
+    let Kind::Enum(labels) = &native.kind else { return Err(wrong_type()) };
     let value = text(item)?;
     if labels.iter().any(|label| label == value) {
         return bytes(&[], value.as_bytes(), out);
@@ -203,7 +203,7 @@ fn beyond() -> Misfit {
 }
 
 #[cold]
-fn unsuited() -> Misfit {
+fn wrong_type() -> Misfit {
     Misfit::fault("a column of one kind brought a value of another")
 }
 
@@ -249,10 +249,10 @@ impl<'i, 'a> ColumnEncoder<'i, 'a> {
     #[inline]
     pub(super) fn put(&self, row: usize, native: &Type, out: &mut Vec<u8>) -> Result<(), Misfit> {
         match self {
-            Self::Int4(values) => fixed(values[row].to_be_bytes(), out),
-            Self::Int8(values) => fixed(values[row].to_be_bytes(), out),
-            Self::Float8(values) => fixed(values[row].to_be_bytes(), out),
-            Self::Date(values) => fixed(days(values[row]).unwrap_or_default().to_be_bytes(), out),
+            Self::Int4(values) => fixed_bytes(values[row].to_be_bytes(), out),
+            Self::Int8(values) => fixed_bytes(values[row].to_be_bytes(), out),
+            Self::Float8(values) => fixed_bytes(values[row].to_be_bytes(), out),
+            Self::Date(values) => fixed_bytes(days(values[row]).unwrap_or_default().to_be_bytes(), out),
             Self::Numeric(values, scale) => put_numeric(native, values[row], *scale, out),
             Self::Text(array) => bytes(&[], array.value(row).as_bytes(), out),
             Self::LargeText(array) => bytes(&[], array.value(row).as_bytes(), out),

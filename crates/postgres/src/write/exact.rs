@@ -144,12 +144,12 @@ fn check_kept(item: &Item<'_>, native: &Type) -> Result<(), Misfit> {
         Kind::Plain(class) => *class,
         Kind::Array { .. } | Kind::Composite(_) => return literal(item, native),
         Kind::Enum(_) => return Ok(()),
-        Kind::Range(_) => return named(item, &native.name),
+        Kind::Range(_) => return check_named(item, &native.name),
     };
     match class {
         Class::Date | Class::Time | Class::Timestamp | Class::Timestamptz => refuse_numbers(item),
         Class::Interval => refuse_numbers(item).and_then(|()| interval(item, native)),
-        Class::TextOnly => named(item, &native.name),
+        Class::TextOnly => check_named(item, &native.name),
         _ => Ok(()),
     }
 }
@@ -203,7 +203,7 @@ fn interval_text(text: &str, native: &Type, fields: i32) -> Result<(), Misfit> {
 }
 
 /// Types that have no class of their own, and lose something of what they read.
-fn named(item: &Item<'_>, name: &str) -> Result<(), Misfit> {
+fn check_named(item: &Item<'_>, name: &str) -> Result<(), Misfit> {
     match (name, item) {
         ("char", Item::Text(text)) if text.len() > 1 => {
             Err(Misfit::with_hint("the column has one byte", "make it text"))

@@ -3,7 +3,7 @@
 use longshore_core::{Error, Load, Result};
 use longshore_source::staging::Step;
 
-use super::{LONGEST, shortened, table};
+use super::{LONGEST, shorten, table};
 use crate::connection::pipeline;
 use crate::dialect::{DIALECT, literal};
 use crate::session::PostgresSession;
@@ -28,7 +28,7 @@ pub(super) fn begin(session: &mut PostgresSession, load: &Load, name: &str) -> R
         return Ok((name.to_owned(), table::create(session, load, name)?));
     }
     refuse_dependents(session, load, name)?;
-    let new = format!("longshore_{}_new", shortened(&load.table.table, LONGEST - "longshore__new".len()));
+    let new = format!("longshore_{}_new", shorten(&load.table.table, LONGEST - "longshore__new".len()));
     // Next to the old one, wherever the search path has found that.
     let schema = session.connection.ask(
         pipeline::Step::run(

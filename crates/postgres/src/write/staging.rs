@@ -5,7 +5,7 @@ use longshore_core::{Error, Failed, IfExists, Load, Result, Session, Stage, Tabl
 use longshore_source::staging::{self as kit, Expected, Staged, Step, UndoLog};
 
 use super::table::{self, NAMING, TargetColumns};
-use super::{LONGEST, names_fit, replace, shortened, upsert};
+use super::{LONGEST, names_fit, replace, shorten, upsert};
 use crate::connection::pipeline;
 use crate::dialect::{DIALECT, literal};
 use crate::session::PostgresSession;
@@ -303,7 +303,7 @@ fn mark(schema: &str, target: &str) -> String {
 
 /// The beginning of the names of all staging tables for `target`.
 fn prefix(target: &str) -> String {
-    format!("longshore_{}_", shortened(target, LONGEST - "longshore__12345678".len()))
+    format!("longshore_{}_", shorten(target, LONGEST - "longshore__12345678".len()))
 }
 
 #[cfg(test)]

@@ -36,7 +36,7 @@ pub(super) fn begin(session: &mut PostgresSession, load: &Load, name: &str) -> R
     Ok((STAGE.to_owned(), steps))
 }
 
-fn assigned<'a>(columns: impl IntoIterator<Item = &'a String>) -> Vec<String> {
+fn assignments<'a>(columns: impl IntoIterator<Item = &'a String>) -> Vec<String> {
     columns.into_iter().map(|column| format!("{0} = EXCLUDED.{0}", DIALECT.quoted_name(column))).collect()
 }
 
@@ -57,10 +57,10 @@ pub(super) fn merge(
 ) -> Result<Vec<Step>> {
     let (names, key) = (target.names(), NAMING.list(&load.key));
     let names_of_others = target.columns.iter().map(|column| &column.name);
-    let others = assigned(names_of_others.filter(|name| !load.key.contains(name)));
+    let others = assignments(names_of_others.filter(|name| !load.key.contains(name)));
     let guarded = is_guarded(session, name)?;
     // What is updated is counted, what is left alone is not.
-    let changes = if others.is_empty() && guarded { assigned(&load.key) } else { others };
+    let changes = if others.is_empty() && guarded { assignments(&load.key) } else { others };
     let action =
         if changes.is_empty() { "NOTHING".to_owned() } else { format!("UPDATE SET {}", changes.join(", ")) };
     let insert = format!(

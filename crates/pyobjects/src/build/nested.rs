@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 
 use super::{Builder, append, builder};
 use crate::class::Class;
-use crate::fault::changed;
+use crate::fault::changed_object;
 use crate::kind::{Kind, struct_fields};
 use crate::profile::Names;
 use crate::read::{Reader, text};
@@ -105,7 +105,7 @@ impl Structs {
             (Ok(key), Ok(text)) => self.names.index(likely, key, text),
             _ => None,
         };
-        found.ok_or_else(|| changed(row))
+        found.ok_or_else(|| changed_object(row))
     }
 
     /// Makes the member's next row the one at hand.
@@ -127,7 +127,7 @@ impl Builder for Structs {
         class: Class,
     ) -> Result<(), Fault> {
         if class != Class::Dict {
-            return Err(changed(reader.row));
+            return Err(changed_object(reader.row));
         }
         let mut next = 0;
         reader.entries(item, |reader, _, key, value| {

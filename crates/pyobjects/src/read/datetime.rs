@@ -59,17 +59,17 @@ fn datetime(item: &Bound<'_, PyAny>) -> Result<Temporal, ReadError> {
         Some((local, false)) => Ok(Temporal::Timestamp(local)),
         // The commonest zone, which need not be asked.
         Some((local, true)) if is_in_utc(item)? => Ok(Temporal::TimestampTz(local)),
-        Some((local, true)) => zoned(item, local),
+        Some((local, true)) => with_zone(item, local),
         None => {
             let local =
                 within(i128::from(asked_days(item)?) * i128::from(DAY) + i128::from(asked_time(item)?))?;
-            if has_zone(item)? { zoned(item, local) } else { Ok(Temporal::Timestamp(local)) }
+            if has_zone(item)? { with_zone(item, local) } else { Ok(Temporal::Timestamp(local)) }
         }
     }
 }
 
 /// A datetime with a zone, in whose local time it is so many microseconds since 1970-01-01.
-fn zoned(item: &Bound<'_, PyAny>, local: i64) -> Result<Temporal, ReadError> {
+fn with_zone(item: &Bound<'_, PyAny>, local: i64) -> Result<Temporal, ReadError> {
     let offset = item.call_method0(intern!(item.py(), "utcoffset"))?;
     // Python takes a zone that tells no offset for none.
     if offset.is_none() {
@@ -222,14 +222,14 @@ static PACKED: PyOnceLock<Option<Packed>> = PyOnceLock::new();
 /// The days of a date since 1970-01-01; `None` where it has to be asked for them.
 #[inline]
 fn packed_date(item: &Bound<'_, PyAny>) -> Option<i64> {
-    let (_, parts) = parts::<DATE>(item, packed(item.py())?.date)?;
+    let (_, parts) = parts::<DATE>(item, layouts(item.py())?.date)?;
     Some(packed_days(parts))
 }
 
 /// The microseconds of a datetime since 1970-01-01 in its own local time, and whether it has a zone; `None` where it has to be asked.
 #[inline]
 fn packed_datetime(item: &Bound<'_, PyAny>) -> Option<(i64, bool)> {
-    let (has_zone, parts) = parts::<DATETIME>(item, packed(item.py())?.datetime)?;
+    let (has_zone, parts) = parts::<DATETIME>(item, layouts(item.py())?.datetime)?;
     let [a, b, c, d, time @ ..] = parts;
     Some((packed_days([a, b, c, d]) * DAY + packed_time_of_day(time), has_zone))
 }
@@ -237,7 +237,7 @@ fn packed_datetime(item: &Bound<'_, PyAny>) -> Option<(i64, bool)> {
 /// The microseconds of a time since midnight, and whether it has a zone; `None` where it has to be asked.
 #[inline]
 fn packed_time(item: &Bound<'_, PyAny>) -> Option<(i64, bool)> {
-    let (has_zone, parts) = parts::<TIME>(item, packed(item.py())?.time)?;
+    let (has_zone, parts) = parts::<TIME>(item, layouts(item.py())?.time)?;
     Some((packed_time_of_day(parts), has_zone))
 }
 
@@ -251,7 +251,7 @@ fn packed_time_of_day([hour, minute, second, high, middle, low]: [u8; TIME]) -> 
 }
 
 #[inline]
-fn packed(py: Python<'_>) -> Option<&'static Packed> {
+fn layouts(py: Python<'_>) -> Option<&'static Packed> {
     PACKED.get_or_init(py, || Packed::of(py)).as_ref()
 }
 

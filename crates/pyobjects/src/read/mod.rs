@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyDict, PyList, PyString, PyTuple};
 
 use crate::class::{Class, Classes};
-use crate::fault::{changed, python_fault};
+use crate::fault::{changed_object, python_fault};
 
 pub(crate) use datetime::{
     NANOSECONDS, Temporal, date, delta, interval, temporal, time, time_and_zone, timedelta, uuid,
@@ -82,7 +82,7 @@ impl<'py> Reader<'py> {
         match error {
             ReadError::Python(error) => python_fault(self.py, self.row, error),
             ReadError::Unrepresentable(what, remedy) => Fault::data(self.row, what).with_hint(remedy),
-            ReadError::Changed => changed(self.row),
+            ReadError::Changed => changed_object(self.row),
         }
     }
 
@@ -94,7 +94,7 @@ impl<'py> Reader<'py> {
         dict: &Bound<'py, PyAny>,
         mut each: impl FnMut(&mut Self, usize, &Bound<'py, PyAny>, &Bound<'py, PyAny>) -> Result<(), Fault>,
     ) -> Result<(), Fault> {
-        let dict = dict.cast::<PyDict>().map_err(|_| changed(self.row))?;
+        let dict = dict.cast::<PyDict>().map_err(|_| changed_object(self.row))?;
         self.descend()?;
         let mut entries = self.spare.pop().unwrap_or_default();
         entries.extend(dict.iter());
@@ -127,7 +127,7 @@ impl<'py> Reader<'py> {
         } else if let Ok(items) = list.cast::<PyTuple>() {
             items.iter().try_for_each(|item| counted(self, &item))?;
         } else {
-            return Err(changed(self.row));
+            return Err(changed_object(self.row));
         }
         self.depth -= 1;
         Ok(count)

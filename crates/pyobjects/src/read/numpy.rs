@@ -29,7 +29,7 @@ pub(super) fn items<'py>(array: &Bound<'py, PyAny>) -> Result<Bound<'py, PyList>
 
 /// A `datetime64`: a day if that is its unit.
 pub(super) fn temporal(item: &Bound<'_, PyAny>) -> Result<Temporal, ReadError> {
-    let Some((count, unit)) = counted(item)? else { return Ok(Temporal::Null) };
+    let Some((count, unit)) = count_of(item)? else { return Ok(Temporal::Null) };
     let midnight = |days: i64| i128::from(days) * i128::from(DAY);
     Ok(match unit.as_str() {
         "D" => Temporal::Date(i32::try_from(within(count)?).map_err(|_| {
@@ -56,7 +56,7 @@ fn year(epoch: i64, years: i128) -> Result<i64, ReadError> {
 
 /// A `timedelta64` in microseconds; `None` for NaT.
 pub(super) fn timedelta(item: &Bound<'_, PyAny>) -> Result<Option<i64>, ReadError> {
-    let Some((count, unit)) = counted(item)? else { return Ok(None) };
+    let Some((count, unit)) = count_of(item)? else { return Ok(None) };
     match unit.as_str() {
         "D" => times(count, DAY).map(Some),
         unit => microseconds(count, unit).map(Some),
@@ -71,7 +71,7 @@ pub(super) fn is_nat(item: &Bound<'_, PyAny>) -> Result<bool, ReadError> {
 }
 
 /// How many of which unit since 1970, or long; `None` for NaT.
-fn counted(item: &Bound<'_, PyAny>) -> Result<Option<(i128, String)>, ReadError> {
+fn count_of(item: &Bound<'_, PyAny>) -> Result<Option<(i128, String)>, ReadError> {
     if is_nat(item)? {
         return Ok(None);
     }

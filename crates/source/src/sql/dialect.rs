@@ -143,7 +143,7 @@ pub const CLICKHOUSE: Dialect = Dialect {
 impl Dialect {
     /// The dialect of this name: `postgresql`, `duckdb`, `sqlite`, `clickhouse` or `standard`.
     #[must_use]
-    pub fn named(name: &str) -> Option<&'static Self> {
+    pub fn from_name(name: &str) -> Option<&'static Self> {
         match name {
             "postgresql" => Some(&POSTGRESQL),
             "duckdb" => Some(&DUCKDB),

@@ -165,7 +165,7 @@ impl Dialect {
         if let Some(blank) = text.chars().next().filter(|c| self.is_blank(*c)) {
             return (Kind::Blank, blank.len_utf8());
         }
-        if let Some(found) = self.comment(bytes).or_else(|| self.quoted(text)) {
+        if let Some(found) = self.comment(bytes).or_else(|| self.quotation(text)) {
             return found;
         }
         match (self.markers, bytes) {
@@ -210,23 +210,23 @@ impl Dialect {
             }
             [b'-', b'-', ..] => (Kind::Blank, line()),
             [b'/', b'*', b'!' | b'+', ..] | [b'/', b'*', b'M', b'!', ..] if is_mysql => {
-                (Kind::Executed, flat(bytes))
+                (Kind::Executed, flat_comment(bytes))
             }
-            [b'/', b'*', ..] if self.comments == Comments::Nested => (Kind::Blank, nested(bytes)),
-            [b'/', b'*', ..] => (Kind::Blank, flat(bytes)),
+            [b'/', b'*', ..] if self.comments == Comments::Nested => (Kind::Blank, nested_comment(bytes)),
+            [b'/', b'*', ..] => (Kind::Blank, flat_comment(bytes)),
             _ => return None,
         })
     }
 
     /// A text or a name in quotes.
-    fn quoted(&self, text: &str) -> Option<(Kind, usize)> {
+    fn quotation(&self, text: &str) -> Option<(Kind, usize)> {
         let bytes = text.as_bytes();
         let first = bytes[0];
         if self.text_quotes.contains(&first) {
-            return Some((Kind::Literal, enclosed(bytes, first, self.backslash_escapes)));
+            return Some((Kind::Literal, enclosed_length(bytes, first, self.backslash_escapes)));
         }
         if let Some((_, close)) = self.name_quotes.iter().find(|(open, _)| *open == first) {
-            return Some((Kind::Quoted, enclosed(bytes, *close, false)));
+            return Some((Kind::Quoted, enclosed_length(bytes, *close, false)));
         }
         if first == b'$' && self.dollar_quotes {
             return dollar_quoted(text).map(|length| (Kind::Literal, length));
@@ -238,11 +238,11 @@ impl Dialect {
             match quote {
                 b'\'' if is_there => {
                     let escapes = *escapes || self.backslash_escapes;
-                    Some((Kind::Literal, length + enclosed(rest, quote, escapes)))
+                    Some((Kind::Literal, length + enclosed_length(rest, quote, escapes)))
                 }
                 // The standard's names with escapes.
                 b'"' if is_there && *prefix == "u&" => {
-                    Some((Kind::Quoted, length + enclosed(rest, quote, false)))
+                    Some((Kind::Quoted, length + enclosed_length(rest, quote, false)))
                 }
                 _ => None,
             }
@@ -280,7 +280,7 @@ fn run(text: &str, belongs: impl Fn(char) -> bool) -> usize {
 }
 
 /// The length of what stands between quotes, with the doubled quotes in it.
-fn enclosed(bytes: &[u8], close: u8, escapes: bool) -> usize {
+fn enclosed_length(bytes: &[u8], close: u8, escapes: bool) -> usize {
     let mut at = 1;
     while at < bytes.len() {
         match bytes[at] {
@@ -293,11 +293,11 @@ fn enclosed(bytes: &[u8], close: u8, escapes: bool) -> usize {
     bytes.len()
 }
 
-fn flat(bytes: &[u8]) -> usize {
+fn flat_comment(bytes: &[u8]) -> usize {
     bytes.windows(2).skip(2).position(|pair| pair == b"*/").map_or(bytes.len(), |at| at + 4)
 }
 
-fn nested(bytes: &[u8]) -> usize {
+fn nested_comment(bytes: &[u8]) -> usize {
     let (mut at, mut depth) = (0, 0_usize);
     while at < bytes.len() {
         match &bytes[at..] {
@@ -357,7 +357,7 @@ pub(super) mod tests {
     }
 
     /// The tokens that stand between blanks.
-    fn spaced(text: &str) -> Vec<&str> {
+    fn words(text: &str) -> Vec<&str> {
         text.split(' ').collect()
     }
 
@@ -368,20 +368,20 @@ pub(super) mod tests {
                 &POSTGRESQL,
                 "SELECT a.\"B\"\"c\", 1.5e3, $1::int4[] -- no\nFROM/* x /* y */ */t$1 WHERE a<>-1"
             ),
-            spaced("SELECT a . \"B\"\"c\" , 1.5e3 , $1 : : int4 [ ] FROM t$1 WHERE a <>- 1")
+            words("SELECT a . \"B\"\"c\" , 1.5e3 , $1 : : int4 [ ] FROM t$1 WHERE a <>- 1")
         );
         assert_eq!(
             texts(
                 &MYSQL,
                 "SELECT `a``b`.c, 1.5, 'it''s\\'x', \"q\", ? -- no\nFROM t1 # no\nWHERE a--1 /* no */ AND b->'$.c'"
             ),
-            spaced(
+            words(
                 "SELECT `a``b` . c , 1 . 5 , 'it''s\\'x' , \"q\" , ? FROM t1 WHERE a - - 1 AND b - > '$.c'"
             )
         );
         assert_eq!(
             texts(&SQLITE, "SELECT [a], `c``d`, \"e\"\"f\", x'00', 'it''s', ?1, :n -- no\n/* x */ FROM t.u"),
-            spaced("SELECT [a] , `c``d` , \"e\"\"f\" , x'00' , 'it''s' , ? 1 , : n FROM t . u")
+            words("SELECT [a] , `c``d` , \"e\"\"f\" , x'00' , 'it''s' , ? 1 , : n FROM t . u")
         );
     }
 

@@ -41,7 +41,7 @@ pub fn positional<'a>(dialect: &Dialect, text: &str, params: &'a Params) -> Resu
     match params {
         Params::None => Ok(unchanged(Vec::new())),
         Params::Positional(values) => Ok(unchanged(values.iter().collect())),
-        Params::Named(params) => named(dialect, text, params),
+        Params::Named(params) => by_name(dialect, text, params),
     }
 }
 
@@ -86,7 +86,7 @@ pub fn unlike() -> Error {
         .with_hint("give all of them as dicts, or all as lists")
 }
 
-fn named<'a>(dialect: &Dialect, text: &str, params: &'a [Param]) -> Result<Numbered<'a>> {
+fn by_name<'a>(dialect: &Dialect, text: &str, params: &'a [Param]) -> Result<Numbered<'a>> {
     let tokens = dialect.scan(text);
     let mut statement = Numbered { text: String::with_capacity(text.len()), ..Numbered::default() };
     let indices: HashMap<_, _> =
@@ -97,7 +97,7 @@ fn named<'a>(dialect: &Dialect, text: &str, params: &'a [Param]) -> Result<Numbe
     let mut at = 0;
     while let Some(token) = tokens.get(at) {
         if token.kind == Kind::Parameter {
-            return Err(mixed(token.text));
+            return Err(by_place(token.text));
         }
         let Some(name) = name_at(&tokens, at) else {
             statement.text.push_str(token.text);
@@ -133,7 +133,7 @@ fn name_at<'a, 'b>(tokens: &'b [Token<'a>], at: usize) -> Option<&'b Token<'a>> 
 }
 
 #[cold]
-fn mixed(place: &str) -> Error {
+fn by_place(place: &str) -> Error {
     Error::programming(format!("the statement has {place} where params is a dict"))
         .with_hint("write :name in the statement, or give params as a list")
 }

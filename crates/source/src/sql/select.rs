@@ -137,7 +137,7 @@ impl<'a> OneTable<'a> {
 
     /// Another table, under the name that the query has for its own.
     #[must_use]
-    pub fn renamed(&self, table: &str) -> String {
+    pub fn with_alias(&self, table: &str) -> String {
         if self.has_alias {
             format!("{table}{}", self.alias_text())
         } else {
@@ -279,7 +279,7 @@ mod tests {
 
     fn over(text: &str) -> String {
         let table = parse(text).unwrap();
-        table.over(&table.renamed("L"), Some("C"))
+        table.over(&table.with_alias("L"), Some("C"))
     }
 
     #[test]

@@ -135,7 +135,7 @@ pub(super) fn install() {
 extern "C" fn open(path: *const c_char, flags: c_int, mode: c_int) -> c_int {
     // Until it is in the table, a thread that closes would take it for another library's.
     let mut table = table();
-    if let Some(descriptor) = table.reused(path, flags) {
+    if let Some(descriptor) = table.reuse(path, flags) {
         return descriptor;
     }
     // SAFETY: SQLite's own arguments to open(2).
@@ -188,7 +188,7 @@ impl Table {
         let path = CString::new(format!("/proc/self/fd/{descriptor}")).unwrap_or_default();
         // Whoever reads first: a later one may write, and a write lock needs a descriptor that can.
         let opened = [libc::O_RDWR, libc::O_RDONLY].into_iter().find_map(|access| {
-            let holder = self.unparked(file, access).unwrap_or_else(|| reopen(&path, access));
+            let holder = self.unpark(file, access).unwrap_or_else(|| reopen(&path, access));
             (holder >= 0).then_some(holder)
         });
         let Some(holder) = opened else { return descriptor };
@@ -198,19 +198,19 @@ impl Table {
 
     /// A parked descriptor of the file `path` for an open with `flags`: else each read would park another one for as long as
     /// the file is open elsewhere in this process.
-    fn reused(&mut self, path: *const c_char, flags: c_int) -> Option<c_int> {
+    fn reuse(&mut self, path: *const c_char, flags: c_int) -> Option<c_int> {
         if self.parked.is_empty() || flags & (libc::O_EXCL | libc::O_TRUNC) != 0 {
             return None;
         }
         let file = file_at(path)?;
-        let descriptor = self.unparked(file, flags & libc::O_ACCMODE)?;
+        let descriptor = self.unpark(file, flags & libc::O_ACCMODE)?;
         self.open.insert(descriptor, file);
         Some(descriptor)
     }
 
     /// A descriptor of `file` that was parked, opened with this `access`. SQLite has given up its locks, but for the one that
     /// says of a -shm file that it is in use: whoever opens that again takes it again.
-    fn unparked(&mut self, file: File, access: c_int) -> Option<c_int> {
+    fn unpark(&mut self, file: File, access: c_int) -> Option<c_int> {
         let fits = |(descriptor, of): (&c_int, &File)| {
             (*of == file && access_of(*descriptor) == access).then_some(*descriptor)
         };
@@ -282,7 +282,7 @@ mod tests {
     use crate::connection::{Connection, Open};
 
     /// Forks a child that only does `work`, and returns how it ended; one that waits for long is ended by a signal.
-    fn forked(work: impl FnOnce() -> bool) -> i32 {
+    fn fork(work: impl FnOnce() -> bool) -> i32 {
         // SAFETY: the child does nothing else, and ends without a word.
         unsafe {
             let child = libc::fork();
@@ -307,7 +307,7 @@ mod tests {
                 }
             });
             let ends: Vec<i32> =
-                (0..20).map(|_| forked(|| table().process == Some(Process::current()))).collect();
+                (0..20).map(|_| fork(|| table().process == Some(Process::current()))).collect();
             is_over.store(true, Ordering::Relaxed);
             assert_eq!(ends, [0; 20]);
         });
@@ -330,7 +330,7 @@ mod tests {
         let is_refused = || {
             Connection::open(&open, &Deadline::never()).is_err_and(|error| error.to_string().contains("fork"))
         };
-        assert_eq!(forked(is_refused), 0);
+        assert_eq!(fork(is_refused), 0);
         drop(statement);
         drop(parent);
         assert!(Connection::open(&open, &Deadline::never()).is_ok());

@@ -42,7 +42,7 @@ unsafe extern "C" fn regexp(
             return ffi::sqlite3_result_null(context);
         };
         match catch_unwind(AssertUnwindSafe(|| {
-            compiled(context, pattern).map(|regex| (*regex).is_match(text))
+            compile(context, pattern).map(|regex| (*regex).is_match(text))
         })) {
             Ok(Ok(is_match)) => ffi::sqlite3_result_int(context, c_int::from(is_match)),
             Ok(Err(error)) => fail(context, &error),
@@ -79,7 +79,7 @@ unsafe fn bytes<'a>(value: *mut ffi::sqlite3_value) -> Option<&'a [u8]> {
 /// # Safety
 ///
 /// `context` is that of a call, whose first value is the pattern.
-unsafe fn compiled(context: *mut ffi::sqlite3_context, pattern: &[u8]) -> Result<*const Regex, String> {
+unsafe fn compile(context: *mut ffi::sqlite3_context, pattern: &[u8]) -> Result<*const Regex, String> {
     // SAFETY: what is kept under 0 is a box of a `Regex`, which SQLite drops at a call's end at the earliest, where it had no room
     // for it: it is asked for again.
     unsafe {

@@ -84,7 +84,7 @@ mod tests {
     }
 
     /// The test of a connection that begins with `snapshot`.
-    fn opened(connection: &Connection, snapshot: &Snapshot) -> Result<()> {
+    fn try_open(connection: &Connection, snapshot: &Snapshot) -> Result<()> {
         exec(connection, "BEGIN");
         let opened = snapshot.open(connection);
         exec(connection, "ROLLBACK");
@@ -105,12 +105,12 @@ mod tests {
         exec(&keeper, "BEGIN");
         let snapshot = Snapshot::of(&keeper).unwrap().unwrap();
         exec(&writer, "INSERT INTO t VALUES (2)");
-        opened(&other, &snapshot).unwrap();
+        try_open(&other, &snapshot).unwrap();
         writer.set_busy_timeout(Duration::from_secs(60));
         let checkpoint = std::thread::spawn(move || checkpoint(&writer));
         let until = Instant::now() + Duration::from_secs(10);
         let busy = loop {
-            match opened(&other, &snapshot) {
+            match try_open(&other, &snapshot) {
                 Err(error) => break error,
                 Ok(()) => assert!(Instant::now() < until, "no checkpoint waits"),
             }
@@ -118,7 +118,7 @@ mod tests {
         assert_eq!((busy.message(), busy.is_transient()), ("database is locked [SQLITE_BUSY]", true));
         exec(&keeper, "COMMIT");
         checkpoint.join().unwrap();
-        let gone = opened(&other, &snapshot).unwrap_err();
+        let gone = try_open(&other, &snapshot).unwrap_err();
         assert!(gone.is_transient() && gone.message().contains("SQLITE_ERROR_SNAPSHOT"), "{gone}");
         drop((keeper, other));
         std::fs::remove_file(path).unwrap();

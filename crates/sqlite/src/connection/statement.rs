@@ -113,21 +113,21 @@ impl Statement {
     /// The name of a column.
     pub(crate) fn name(&self, column: c_int) -> String {
         // SAFETY: the statement lives, and the text is copied at once.
-        unsafe { copied(ffi::sqlite3_column_name(self.raw.as_ptr(), column)) }
+        unsafe { copy(ffi::sqlite3_column_name(self.raw.as_ptr(), column)) }
             .map(|name| name.to_string_lossy().into_owned())
             .unwrap_or_default()
     }
 
     /// The declared type of a column, as it is written in CREATE TABLE; `None` for an expression.
-    pub(crate) fn declared(&self, column: c_int) -> Option<String> {
+    pub(crate) fn declared_type(&self, column: c_int) -> Option<String> {
         // SAFETY: as above.
-        unsafe { copied(ffi::sqlite3_column_decltype(self.raw.as_ptr(), column)) }
+        unsafe { copy(ffi::sqlite3_column_decltype(self.raw.as_ptr(), column)) }
             .map(|declared| declared.to_string_lossy().into_owned())
     }
 
     /// The names and declared types of all columns.
     pub(crate) fn signatures(&self) -> Vec<Signature> {
-        (0..self.columns()).map(|column| (self.name(column), self.declared(column))).collect()
+        (0..self.columns()).map(|column| (self.name(column), self.declared_type(column))).collect()
     }
 
     /// The table's column that a column shows; `None` for an expression.
@@ -136,9 +136,9 @@ impl Statement {
         // SAFETY: as above.
         unsafe {
             Some(Origin {
-                schema: copied(ffi::sqlite3_column_database_name(raw, column))?,
-                table: copied(ffi::sqlite3_column_table_name(raw, column))?,
-                column: copied(ffi::sqlite3_column_origin_name(raw, column))?,
+                schema: copy(ffi::sqlite3_column_database_name(raw, column))?,
+                table: copy(ffi::sqlite3_column_table_name(raw, column))?,
+                column: copy(ffi::sqlite3_column_origin_name(raw, column))?,
             })
         }
     }
@@ -158,7 +158,7 @@ impl Statement {
     /// The name of a parameter, from 1, with its mark; `None` for a plain `?`.
     pub(crate) fn parameter(&self, number: c_int) -> Option<String> {
         // SAFETY: the statement lives, and the text is copied at once.
-        unsafe { copied(ffi::sqlite3_bind_parameter_name(self.raw.as_ptr(), number)) }
+        unsafe { copy(ffi::sqlite3_bind_parameter_name(self.raw.as_ptr(), number)) }
             .map(|name| name.to_string_lossy().into_owned())
     }
 
@@ -249,7 +249,7 @@ unsafe fn bytes<'a>(start: *const u8, length: c_int) -> &'a [u8] {
 /// # Safety
 ///
 /// `text` is null, or ends with a zero byte.
-unsafe fn copied(text: *const c_char) -> Option<CString> {
+unsafe fn copy(text: *const c_char) -> Option<CString> {
     // SAFETY: the caller's promise.
     (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_owned())
 }

@@ -109,7 +109,7 @@ impl ColumnBuffer {
     }
 
     /// An empty buffer of tagged values.
-    pub(crate) fn tagged() -> Self {
+    pub(crate) fn new_tagged() -> Self {
         Self { values: Values::Tagged(Bytes::new()), ..Self::new(Class::Any) }
     }
 
@@ -181,7 +181,7 @@ impl ColumnBuffer {
     /// Adds a value that the form does not hold.
     #[cold]
     fn push_other(&mut self, cell: Cell<'_>) -> Result<(), OutOfMemory> {
-        let mut before = std::mem::replace(self, Self { class: self.class, ..Self::tagged() });
+        let mut before = std::mem::replace(self, Self { class: self.class, ..Self::new_tagged() });
         if matches!(before.values, Values::Nothing) {
             self.values = match cell {
                 Cell::Integer(_) => Values::Integers(Vec::new()),
@@ -192,7 +192,7 @@ impl ColumnBuffer {
             (0..before.rows).for_each(|_| self.push_null());
         } else {
             let is_text = matches!(before.values, Values::Texts(_));
-            try_for_each(&before.unchecked(), self.class, |_, cell| match cell {
+            try_for_each(&before.take_unchecked(), self.class, |_, cell| match cell {
                 Cell::Blob(text) if is_text => self.push(Cell::Text(text)),
                 cell => self.push(cell),
             })?;
@@ -203,7 +203,7 @@ impl ColumnBuffer {
     /// The values since the last call, which are now forgotten. A fault is text that is not UTF-8.
     pub(crate) fn finish(&mut self) -> Result<ArrayRef, CellFault> {
         let is_text = matches!(self.values, Values::Texts(_));
-        let array = self.unchecked();
+        let array = self.take_unchecked();
         (self.rows, self.validated) = (0, 0);
         if !is_text {
             return Ok(array);
@@ -218,7 +218,7 @@ impl ColumnBuffer {
     }
 
     /// The values, texts as their bytes.
-    fn unchecked(&mut self) -> ArrayRef {
+    fn take_unchecked(&mut self) -> ArrayRef {
         let next = self.values.like(self.class);
         self.validity.all_valid(self.rows - self.validated);
         self.validated = self.rows;
@@ -318,7 +318,7 @@ pub(crate) fn try_for_each<E>(
             }
             DataType::Utf8 => Cell::Text(array.as_string::<i32>().value(row).as_bytes()),
             DataType::Binary => Cell::Blob(array.as_binary::<i32>().value(row)),
-            DataType::LargeBinary => Cell::untagged(array.as_binary::<i64>().value(row)),
+            DataType::LargeBinary => Cell::from_tagged(array.as_binary::<i64>().value(row)),
             // What is buffered as a date or a timestamp has been read from its text.
             DataType::Date32 => {
                 text = datetime::date_text(array.as_primitive::<Date32Type>().value(row)).unwrap_or_default();

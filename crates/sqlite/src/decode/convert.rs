@@ -233,7 +233,7 @@ pub(super) fn time(cell: Cell<'_>) -> Option<i64> {
 fn misfit(row: usize, cell: Cell<'_>, to: &DataType) -> CellFault {
     CellFault::with_hint(
         row,
-        format!("{} does not fit {to}", cell.shown()),
+        format!("{} does not fit {to}", cell.show()),
         "give the column a type that holds all its values, such as schema={\"<column>\": \"string\"}",
     )
 }

@@ -128,9 +128,9 @@ impl ValueKinds {
         let numbers = self.integers || self.reals;
         match (self.blob, self.text) {
             (Some(_), None) if !numbers => Ok(DataType::Binary),
-            (Some(blob), None) => Err(mixed(blob, "BLOB", "numbers")),
-            (Some(blob), Some(text)) if text < blob => Err(mixed(blob, "BLOB", "TEXT")),
-            (Some(_), Some(text)) => Err(mixed(text, "TEXT", "BLOB")),
+            (Some(blob), None) => Err(mixture(blob, "BLOB", "numbers")),
+            (Some(blob), Some(text)) if text < blob => Err(mixture(blob, "BLOB", "TEXT")),
+            (Some(_), Some(text)) => Err(mixture(text, "TEXT", "BLOB")),
             (None, None) if !numbers => Ok(class.arrow()),
             _ if class.is_temporal() => Ok(self.temporal_type(class)),
             (None, Some(_)) if !numbers && !self.has_other_than_decimal => Ok(class.arrow()),
@@ -177,7 +177,7 @@ impl ValueKinds {
 }
 
 #[cold]
-fn mixed(row: usize, class: &str, others: &str) -> CellFault {
+fn mixture(row: usize, class: &str, others: &str) -> CellFault {
     CellFault::with_hint(
         row,
         format!("a {class} in a column with {others}: no type holds both as they are"),
@@ -194,7 +194,7 @@ pub(crate) struct InferredTypes {
 impl InferredTypes {
     /// The finaliser of a result of these columns; `None` where all are final.
     pub(crate) fn of(plans: &[Plan], options: &ReadOptions) -> Option<Arc<dyn Finaliser>> {
-        let class = |plan: &Plan| Some((plan.deferred()?, Losses::of(plan.field.name(), options)));
+        let class = |plan: &Plan| Some((plan.deferred_class()?, Losses::of(plan.field.name(), options)));
         let classes: Vec<_> = plans.iter().map(class).collect();
         classes.iter().any(Option::is_some).then(|| Arc::new(Self { classes }) as Arc<dyn Finaliser>)
     }
@@ -202,11 +202,11 @@ impl InferredTypes {
 
 impl Finaliser for InferredTypes {
     fn finalise(&self, schema: &Schema, batches: Vec<RecordBatch>) -> Result<Finalised> {
-        self.typed(schema, batches, ValueKinds::decide)
+        self.finalise(schema, batches, ValueKinds::decide)
     }
 
     fn objects(&self, schema: &Schema, batch: RecordBatch) -> Result<RecordBatch> {
-        let (_, mut batches) = self.typed(schema, vec![batch], ValueKinds::decide_objects)?;
+        let (_, mut batches) = self.finalise(schema, vec![batch], ValueKinds::decide_objects)?;
         batches.pop().ok_or_else(|| Error::internal("a batch has gone while it got its types"))
     }
 }
@@ -216,7 +216,7 @@ type Decide = fn(&ValueKinds, Class) -> Result<DataType, CellFault>;
 
 impl InferredTypes {
     /// The batches with the types that `decide` gives their columns.
-    fn typed(&self, schema: &Schema, batches: Vec<RecordBatch>, decide: Decide) -> Result<Finalised> {
+    fn finalise(&self, schema: &Schema, batches: Vec<RecordBatch>, decide: Decide) -> Result<Finalised> {
         finalise_columns(schema, batches, |at, field, mut arrays| {
             let field = match &self.classes[at] {
                 Some((class, losses)) => finalise(field, &mut arrays, *class, decide, &mut losses.clone())?,
@@ -239,10 +239,10 @@ fn finalise(
     for array in arrays.iter() {
         kinds.add(array, class);
     }
-    let to = decide(&kinds, class).map_err(|fault| located(fault, field, 0))?;
+    let to = decide(&kinds, class).map_err(|fault| locate(fault, field, 0))?;
     let mut before = 0;
     for array in arrays {
-        *array = convert(array, class, &to, losses).map_err(|fault| located(fault, field, before))?;
+        *array = convert(array, class, &to, losses).map_err(|fault| locate(fault, field, before))?;
         before += array.len() as u64;
     }
     let mut metadata = field.metadata().clone();
@@ -251,7 +251,7 @@ fn finalise(
 }
 
 /// The error of a `fault` in a batch that has `before` rows of the result before it.
-pub(crate) fn located(fault: CellFault, field: &FieldRef, before: u64) -> Error {
+pub(crate) fn locate(fault: CellFault, field: &FieldRef, before: u64) -> Error {
     let row = before + fault.row as u64;
     fault.into_error(Place::of(field, Some(row)))
 }

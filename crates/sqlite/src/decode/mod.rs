@@ -20,7 +20,7 @@ use crate::session::SqliteSession;
 use crate::types::{Class, Plan, ReadAs};
 use buffer::ColumnBuffer;
 use convert::convert;
-use inferred::{InferredTypes, ValueKinds, located};
+use inferred::{InferredTypes, ValueKinds, locate};
 use overrides::{Reader, reader};
 
 /// No batch takes further rows from here on, so that 32-bit offsets always suffice: one value has 1 GiB at most
@@ -141,7 +141,7 @@ impl Collector {
         let mut arrays = Vec::with_capacity(self.columns.len());
         for column in &mut self.columns {
             self.budget.grow(0)?;
-            arrays.push(column.finish().map_err(|fault| located(fault, &column.field, self.before))?);
+            arrays.push(column.finish().map_err(|fault| locate(fault, &column.field, self.before))?);
         }
         // The types of columns that began without one are final now.
         self.schema = schema_of(&self.columns);
@@ -196,7 +196,7 @@ fn column(plan: Plan, options: &ReadOptions) -> Result<Column> {
         ),
         _ => None,
     };
-    let buffer = if reader.is_some() { ColumnBuffer::tagged() } else { ColumnBuffer::new(class) };
+    let buffer = if reader.is_some() { ColumnBuffer::new_tagged() } else { ColumnBuffer::new(class) };
     let losses = Losses::of(field.name(), options);
     Ok(Column { field: Arc::new(field), class, buffer, read_as, reader, losses })
 }
@@ -270,7 +270,7 @@ impl Rows {
         let mut has_row = statement.step()?;
         // SQLite parses a statement again where the schema has changed since.
         if self.planned.take().is_some_and(|planned| planned != statement.signatures()) {
-            return Err(changed());
+            return Err(changed_tables());
         }
         while has_row {
             // Numbers of columns are those of the statement: they fit.
@@ -286,7 +286,7 @@ impl Rows {
 }
 
 #[cold]
-fn changed() -> Error {
+fn changed_tables() -> Error {
     Error::operational("another session changed the tables between the query's start and its first row")
         .with_hint("run the query again")
 }

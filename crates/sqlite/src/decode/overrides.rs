@@ -57,7 +57,7 @@ pub(crate) fn reader(wanted: &DataType, class: Class, options: &ReadOptions) -> 
 }
 
 #[allow(clippy::unnecessary_wraps)] // one of several functions of one type
-fn copied(cell: &[u8], to: &mut Vec<u8>) -> Result<(), Misfit> {
+fn copy(cell: &[u8], to: &mut Vec<u8>) -> Result<(), Misfit> {
     to.extend_from_slice(cell);
     Ok(())
 }
@@ -66,7 +66,7 @@ const WIDER: &str = "ask for a type that holds it, such as schema={\"<column>\":
 
 #[cold]
 fn no(cell: Cell<'_>, what: &str) -> Misfit {
-    Misfit::with_hint(format!("{} is not {what}", cell.shown()), WIDER)
+    Misfit::with_hint(format!("{} is not {what}", cell.show()), WIDER)
 }
 
 #[allow(clippy::unnecessary_wraps)] // likewise
@@ -77,7 +77,7 @@ fn any(cell: Cell<'_>, to: &mut Vec<u8>) -> Result<(), Misfit> {
 
 fn bytes(cell: Cell<'_>, to: &mut Vec<u8>) -> Result<(), Misfit> {
     match cell {
-        Cell::Text(bytes) | Cell::Blob(bytes) => copied(bytes, to),
+        Cell::Text(bytes) | Cell::Blob(bytes) => copy(bytes, to),
         _ => Err(no(cell, "bytes")),
     }
 }
@@ -88,7 +88,7 @@ fn number(cell: Cell<'_>, to: &mut Vec<u8>) -> Result<(), Misfit> {
         Cell::Blob(_) => Err(no(cell, "a number")),
         Cell::Text(text) if !is_number(text) => Err(no(cell, "a number")),
         Cell::Real(value) if value.is_infinite() => {
-            copied(if value > 0.0 { b"Infinity" } else { b"-Infinity" }, to)
+            copy(if value > 0.0 { b"Infinity" } else { b"-Infinity" }, to)
         }
         _ => any(cell, to),
     }
@@ -104,7 +104,7 @@ fn whole(cell: Cell<'_>, to: &mut Vec<u8>) -> Result<(), Misfit> {
         Cell::Text(text) if !is_number(text) => Err(no(cell, "a number")),
         // Beyond 64 bits its digits would only make the error longer.
         Cell::Real(value) if value.fract() == 0.0 && value.abs() < 1e20 => {
-            copied(format!("{value:.0}").as_bytes(), to)
+            copy(format!("{value:.0}").as_bytes(), to)
         }
         Cell::Real(_) | Cell::Blob(_) => Err(no(cell, "a whole number")),
         _ => any(cell, to),
@@ -117,11 +117,7 @@ fn spell(cell: Cell<'_>, to: &mut Vec<u8>) -> Result<(), Misfit> {
         Cell::Real(value) if value.is_finite() => {
             #[allow(clippy::cast_possible_truncation)] // what is lost is seen in the same line
             let is_narrow = f64::from(value as f32).to_bits() == value.to_bits();
-            if is_narrow {
-                copied(format!("{value:.149}").as_bytes(), to)
-            } else {
-                Err(no(cell, "a float32"))
-            }
+            if is_narrow { copy(format!("{value:.149}").as_bytes(), to) } else { Err(no(cell, "a float32")) }
         }
         _ => number(cell, to),
     }
@@ -131,38 +127,38 @@ fn flag(cell: Cell<'_>, to: &mut Vec<u8>) -> Result<(), Misfit> {
     let is_one_of =
         |text: &[u8], words: [&str; 3]| words.iter().any(|word| text.eq_ignore_ascii_case(word.as_bytes()));
     match cell {
-        Cell::Integer(0) => copied(b"0", to),
-        Cell::Integer(1) => copied(b"1", to),
-        Cell::Text(text) if is_one_of(text, ["true", "t", "1"]) => copied(b"1", to),
-        Cell::Text(text) if is_one_of(text, ["false", "f", "0"]) => copied(b"0", to),
+        Cell::Integer(0) => copy(b"0", to),
+        Cell::Integer(1) => copy(b"1", to),
+        Cell::Text(text) if is_one_of(text, ["true", "t", "1"]) => copy(b"1", to),
+        Cell::Text(text) if is_one_of(text, ["false", "f", "0"]) => copy(b"0", to),
         _ => Err(no(cell, "a boolean")),
     }
 }
 
 fn sixteen(cell: Cell<'_>, to: &mut Vec<u8>) -> Result<(), Misfit> {
     match cell {
-        Cell::Blob(bytes) if bytes.len() == 16 => copied(bytes, to),
-        Cell::Text(text) => copied(&uuid(text).map_err(|_| no(cell, "a UUID"))?, to),
+        Cell::Blob(bytes) if bytes.len() == 16 => copy(bytes, to),
+        Cell::Text(text) => copy(&uuid(text).map_err(|_| no(cell, "a UUID"))?, to),
         _ => Err(no(cell, "16 bytes")),
     }
 }
 
 fn render_date(cell: Cell<'_>, to: &mut Vec<u8>) -> Result<(), Misfit> {
     let days = temporal(cell).and_then(midnight).ok_or_else(|| no(cell, "a date"))?;
-    copied(&days.to_le_bytes(), to)
+    copy(&days.to_le_bytes(), to)
 }
 
 fn render_timestamp(cell: Cell<'_>, to: &mut Vec<u8>) -> Result<(), Misfit> {
     let at = timestamp(cell, false).ok_or_else(|| no(cell, "a timestamp in microseconds without a zone"))?;
-    copied(&at.to_le_bytes(), to)
+    copy(&at.to_le_bytes(), to)
 }
 
 fn render_timestamp_tz(cell: Cell<'_>, to: &mut Vec<u8>) -> Result<(), Misfit> {
     let at = timestamp(cell, true).ok_or_else(|| no(cell, "a timestamp in microseconds"))?;
-    copied(&at.to_le_bytes(), to)
+    copy(&at.to_le_bytes(), to)
 }
 
 fn render_time(cell: Cell<'_>, to: &mut Vec<u8>) -> Result<(), Misfit> {
     let at = time(cell).ok_or_else(|| no(cell, "a time of day"))?;
-    copied(&at.to_le_bytes(), to)
+    copy(&at.to_le_bytes(), to)
 }

@@ -11,7 +11,7 @@ use longshore_source::NotSplit;
 use longshore_source::split::{most_sessions, sessions_for};
 use longshore_source::sql::Kind;
 
-use crate::dialect::{called, literal, one_table, tokens};
+use crate::dialect::{calls, literal, one_table, tokens};
 use crate::session::SqliteSession;
 use crate::types::Plan;
 
@@ -225,7 +225,7 @@ pub(super) fn volatile_reason(session: &SqliteSession, text: &str, is_whole: boo
     if let Some(word) = word {
         return Ok(Some(format!("{} may differ from part to part", word.text.to_uppercase())));
     }
-    for name in called(text) {
+    for name in calls(text) {
         if CLOCK.contains(&name.as_str()) {
             return Ok(Some(format!("{name}() may read the clock")));
         }

@@ -44,7 +44,7 @@ pub(crate) fn join(session: &mut SqliteSession, text: &str) -> Result<()> {
     let begun = begin(session, &snapshot);
     session.connection.set_busy_timeout(before);
     begun.map_err(|error| error.within("the parts did not get one snapshot"))?;
-    if file_of(session)? == file { Ok(()) } else { Err(changed()) }
+    if file_of(session)? == file { Ok(()) } else { Err(changed_file()) }
 }
 
 /// Begins a transaction on `session` that sees `snapshot`.
@@ -54,13 +54,13 @@ fn begin(session: &mut SqliteSession, snapshot: &SharedSnapshot) -> Result<()> {
     if SharedSnapshot::of(session)? == *snapshot {
         return Ok(());
     }
-    let SharedSnapshot::Wal(snapshot) = snapshot else { return Err(changed()) };
+    let SharedSnapshot::Wal(snapshot) = snapshot else { return Err(changed_file()) };
     session.exec("ROLLBACK; BEGIN")?;
     snapshot.open(&session.connection)?;
     session.exec("SELECT 1 FROM sqlite_schema LIMIT 1")
 }
 
-fn changed() -> Error {
+fn changed_file() -> Error {
     Error::operational("another process wrote to the database, or replaced its file, while the parts began")
         .with_hint("read again; or without parts, or without one snapshot: options={\"snapshot\": False}")
         .transient()

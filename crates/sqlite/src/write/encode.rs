@@ -65,12 +65,12 @@ impl Encoder {
             class if class.is_numeric() => self.number(item),
             Class::Text | Class::Decimal(..) | Class::Rounded(..) => match item {
                 Item::Text(value) => self.text_cell(value),
-                _ => self.formatted(item, text),
+                _ => self.format(item, text),
             },
             Class::Blob => match item {
                 Item::Bytes(value) => Ok(Cell::Blob(value)),
                 Item::Uuid(value) => Ok(Cell::Blob(*value)),
-                _ => Err(fit::unsuited(item)),
+                _ => Err(fit::wrong_type(item)),
             },
             Class::Date | Class::Timestamp | Class::TimestampTz | Class::Time => {
                 texts::temporal(self.class, item, text)
@@ -126,7 +126,7 @@ impl Encoder {
             }
             Item::Text(value) => self.text_cell(value),
             Item::Bytes(value) => Ok(Cell::Blob(value)),
-            _ => self.formatted(item, text),
+            _ => self.format(item, text),
         }
     }
 
@@ -142,7 +142,7 @@ impl Encoder {
         Ok(Cell::Text(text.as_bytes()))
     }
 
-    fn formatted<'a>(&self, item: &Item<'_>, text: &'a mut String) -> Encoded<'a> {
+    fn format<'a>(&self, item: &Item<'_>, text: &'a mut String) -> Encoded<'a> {
         match item {
             Item::List(_) | Item::Row(..) => *text = fit::document(item, &self.field, self.nested)?,
             _ => texts::write(item, text)?,
@@ -166,7 +166,7 @@ impl Encoder {
             Item::Decimal(digits, scale) => self.decimal(*digits, *scale),
             Item::WideDecimal(..) => too_long(),
             Item::Text(text) => self.number_in(text),
-            _ => Err(fit::unsuited(item)),
+            _ => Err(fit::wrong_type(item)),
         }
     }
 

@@ -55,7 +55,7 @@ impl ForeignRows {
 
     /// The database's refusal of a row, with its number.
     #[must_use]
-    pub fn refused(&self, error: Error, row: usize) -> Error {
+    pub fn refuse(&self, error: Error, row: usize) -> Error {
         in_row(error, self.count + row as u64)
     }
 }

@@ -213,7 +213,7 @@ fn statement(table: &Table, columns: &[&Column], is_keys: &[bool], batch: Option
         Some(batch) => ("FAIL", format!("SELECT * FROM {} WHERE true", quoted_name(batch))),
         None => ("ABORT", format!("VALUES ({})", vec!["?"; names.len()].join(", "))),
     };
-    let insert = format!("INSERT OR {or} INTO {} ({}) {rows}", table.quoted(), names.join(", "));
+    let insert = format!("INSERT OR {or} INTO {} ({}) {rows}", table.quoted_name(), names.join(", "));
     if !is_keys.contains(&true) {
         return insert;
     }

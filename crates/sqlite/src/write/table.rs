@@ -93,7 +93,7 @@ impl Table {
     }
 
     /// Its name in a statement.
-    pub(super) fn quoted(&self) -> String {
+    pub(super) fn quoted_name(&self) -> String {
         format!("{}.{}", quoted_name(&self.schema), quoted_name(&self.name))
     }
 
@@ -224,7 +224,7 @@ pub(super) fn create(session: &mut impl Statements, load: &Load) -> Result<Table
         }
         Some(table) => {
             drop_table(session, &table)?;
-            table.quoted()
+            table.quoted_name()
         }
         None => {
             let schema = load.table.schema.as_deref().unwrap_or("main");
@@ -240,7 +240,7 @@ pub(super) fn create(session: &mut impl Statements, load: &Load) -> Result<Table
 fn drop_table(session: &mut impl Statements, table: &Table) -> Result<()> {
     table.expect_ordinary()?;
     expect_unused(table, session, |_| true)?;
-    session.exec(&format!("DROP TABLE {}", table.quoted()))
+    session.exec(&format!("DROP TABLE {}", table.quoted_name()))
 }
 
 /// The table without its rows.
@@ -252,7 +252,7 @@ pub(super) fn truncate(session: &mut impl Statements, name: &TableName) -> Resul
         let changed = |action: &str| !matches!(action, "NO ACTION" | "RESTRICT");
         expect_unused(&table, session, changed)?;
     }
-    session.exec(&format!("DELETE FROM {}", table.quoted()))?;
+    session.exec(&format!("DELETE FROM {}", table.quoted_name()))?;
     Ok(table)
 }
 

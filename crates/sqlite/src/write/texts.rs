@@ -23,7 +23,7 @@ pub(super) fn write(item: &Item<'_>, text: &mut String) -> Result<(), Misfit> {
         Item::TimestampTz(value, unit) => timestamp_tz(*value, *unit, text)?,
         // As SQLite's functions take a span.
         Item::Duration(value, unit) => {
-            let length = value.checked_abs().ok_or_else(|| fit::unsuited(item))?;
+            let length = value.checked_abs().ok_or_else(|| fit::wrong_type(item))?;
             if *value < 0 {
                 text.push('-');
             }
@@ -33,7 +33,7 @@ pub(super) fn write(item: &Item<'_>, text: &mut String) -> Result<(), Misfit> {
             push_period(text, *months, *days, *nanoseconds, TimeUnit::Nanosecond);
         }
         _ if push_number(text, item) => {}
-        _ => return Err(fit::unsuited(item)),
+        _ => return Err(fit::wrong_type(item)),
     }
     Ok(())
 }
@@ -53,7 +53,7 @@ pub(super) fn temporal<'a>(class: Class, item: &Item<'a>, text: &'a mut String) 
         (Class::Timestamp, Item::Timestamp(value, unit)) => timestamp(*value, *unit, text)?,
         (Class::TimestampTz, Item::TimestampTz(value, unit)) => timestamp_tz(*value, *unit, text)?,
         (Class::Time, Item::Time(value, unit)) => time(*value, *unit, text)?,
-        _ => return Err(fit::unsuited(item)),
+        _ => return Err(fit::wrong_type(item)),
     }
     Ok(Cell::Text(text.as_bytes()))
 }

@@ -188,7 +188,7 @@ pub(crate) fn library(path: &Path) -> Result<&'static Library> {
 }
 
 /// The library that calls back.
-pub(crate) fn loaded() -> Option<&'static Library> {
+pub(crate) fn loaded_library() -> Option<&'static Library> {
     LOADED.get().map(|(_, library)| library)
 }
 

@@ -15,14 +15,14 @@ use std::thread::{self, JoinHandle};
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_schema::SchemaRef;
-use longshore_core::{Deadline, Error, Params, Query, Result, Value, locked};
+use longshore_core::{Deadline, Error, Params, Query, Result, Value, lock};
 use longshore_duckdb::error_of;
 use longshore_source::sql::{DUCKDB, positional};
 use longshore_store::{Scanner, Table, Transaction};
 
 use self::library::{Handle, Library, RawResult, library, text};
 use self::scan::{Connection, Tables};
-use crate::statement::refused;
+use crate::statement::refusal;
 
 pub(crate) use self::rows::EngineRows;
 
@@ -175,8 +175,8 @@ impl Engine {
         }
         let wanted: Vec<Shown> =
             scanners.iter().map(|scanner: &Arc<Scanner>| Shown::of(&scanner.table)).collect();
-        *locked(&self.tables.scanners) = scanners;
-        let mut shown = locked(&self.shown);
+        *lock(&self.tables.scanners) = scanners;
+        let mut shown = lock(&self.shown);
         if *shown == wanted {
             return Ok(());
         }
@@ -210,7 +210,7 @@ impl Engine {
     }
 
     /// Prepares a query with its parameters.
-    fn prepared(&self, query: &Query) -> Result<Prepared> {
+    fn prepare(&self, query: &Query) -> Result<Prepared> {
         let tokens = DUCKDB.tokens(&query.text);
         let reads = tokens
             .first()
@@ -245,7 +245,7 @@ impl Engine {
 
     /// The columns of a query, which is not run.
     pub(crate) fn describe(self: &Arc<Self>, query: &Query) -> Result<SchemaRef> {
-        rows::described(self, &self.prepared(query)?)
+        rows::describe(self, &self.prepare(query)?)
     }
 
     /// Runs a query.
@@ -255,7 +255,7 @@ impl Engine {
         deadline: &Deadline,
         most: usize,
     ) -> Result<EngineRows> {
-        EngineRows::open(self, self.prepared(query)?, deadline, most)
+        EngineRows::open(self, self.prepare(query)?, deadline, most)
     }
 }
 
@@ -302,7 +302,7 @@ impl Prepared {
                 Value::Timestamp(time) => (library.create_timestamp)(*time),
                 Value::TimestampTz(time) => (library.create_timestamp_tz)(*time),
                 _ => {
-                    return Err(refused(
+                    return Err(refusal(
                         "a parameter of this type is not bound: write it as text, and cast it",
                     ));
                 }

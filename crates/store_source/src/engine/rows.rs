@@ -10,11 +10,11 @@ use arrow_array::{RecordBatch, RecordBatchIterator, RecordBatchReader, StructArr
 use arrow_schema::ffi::FFI_ArrowSchema;
 use arrow_schema::{ArrowError, DataType, Schema, SchemaRef};
 use arrow_select::concat::concat_batches;
-use longshore_core::{Batches, Deadline, Error, Result, Session, locked};
+use longshore_core::{Batches, Deadline, Error, Result, Session, lock};
 use longshore_duckdb::{EngineBatches, ValueOptions, error_of};
 
 use super::library::{Handle, RawResult, text};
-use super::scan::checked;
+use super::scan::check;
 use super::{Engine, Prepared, Watch};
 
 /// The error that has ended the chunks: Arrow's own has no more than its text.
@@ -44,7 +44,7 @@ impl Iterator for EngineRows {
 
     fn next(&mut self) -> Option<Self::Item> {
         let next = self.batches.next()?;
-        Some(next.map_err(|error| locked(&self.failure).take().unwrap_or(error)))
+        Some(next.map_err(|error| lock(&self.failure).take().unwrap_or(error)))
     }
 }
 
@@ -59,7 +59,7 @@ impl Batches for EngineRows {
 }
 
 /// The columns of a prepared query.
-pub(super) fn described(engine: &Arc<Engine>, prepared: &Prepared) -> Result<SchemaRef> {
+pub(super) fn describe(engine: &Arc<Engine>, prepared: &Prepared) -> Result<SchemaRef> {
     let library = engine.library;
     // SAFETY: the statement is live, and its columns are counted.
     let columns = unsafe {
@@ -101,7 +101,7 @@ fn schema_of(engine: &Engine, columns: Vec<(String, Handle)>) -> Result<SchemaRe
         }
         error
     };
-    checked(library, error)?;
+    check(library, error)?;
     Schema::try_from(&exported).map(Arc::new).map_err(|error| Error::internal(error.to_string()))
 }
 
@@ -181,7 +181,7 @@ impl Chunks {
             let error = (library.data_chunk_to_arrow)(options, chunk, &raw mut exported);
             (library.destroy_arrow_options)(&raw mut options);
             (library.destroy_data_chunk)(&raw mut chunk);
-            checked(library, error)?;
+            check(library, error)?;
             let kind = DataType::Struct(self.schema.fields().clone());
             from_ffi_and_data_type(exported, kind)
                 .map(Some)
@@ -223,7 +223,7 @@ impl Iterator for Chunks {
     fn next(&mut self) -> Option<Self::Item> {
         let batch = self.batch().map_err(|error| {
             let text = error.message().to_owned();
-            *locked(&self.failure) = Some(error);
+            *lock(&self.failure) = Some(error);
             ArrowError::CDataInterface(text)
         });
         batch.transpose()

@@ -14,10 +14,10 @@ use arrow_array::{Array, ArrayRef, RecordBatch, StructArray, UInt32Array, new_nu
 use arrow_schema::ffi::FFI_ArrowSchema;
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef, TimeUnit};
 use arrow_select::take::take;
-use longshore_core::{EXTENSION, Error, Result, locked};
+use longshore_core::{EXTENSION, Error, Result, lock};
 use longshore_store::{Scan, Scanner, Wanted};
 
-use super::library::{Handle, Library, loaded, text};
+use super::library::{Handle, Library, loaded_library, text};
 
 /// `DUCKDB_TYPE_VARCHAR`.
 const VARCHAR: u32 = 17;
@@ -51,7 +51,7 @@ unsafe impl Sync for Converted {}
 
 impl Drop for Converted {
     fn drop(&mut self) {
-        if let Some(library) = loaded() {
+        if let Some(library) = loaded_library() {
             // SAFETY: it is this one's own.
             unsafe { (library.destroy_arrow_converted_schema)(&raw mut self.0) };
         }
@@ -85,7 +85,7 @@ struct Rows {
 }
 
 /// The engine's error, which is freed.
-pub(crate) fn checked(library: &Library, mut error: Handle) -> Result<()> {
+pub(crate) fn check(library: &Library, mut error: Handle) -> Result<()> {
     if error.is_null() {
         return Ok(());
     }
@@ -99,7 +99,7 @@ pub(crate) fn checked(library: &Library, mut error: Handle) -> Result<()> {
 }
 
 /// Does the work of a callback; the text of its error.
-fn guarded(work: impl FnOnce() -> Result<()>) -> std::result::Result<(), CString> {
+fn guard(work: impl FnOnce() -> Result<()>) -> std::result::Result<(), CString> {
     let done =
         catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(Error::internal("a scan has failed")));
     done.map_err(|error| {
@@ -121,14 +121,14 @@ pub(crate) fn into_pointer<T>(object: T) -> *mut c_void {
 
 /// Tells the columns of the table whose number is the parameter.
 pub(crate) unsafe extern "C" fn bind(info: Handle) {
-    let Some(library) = loaded() else { return };
+    let Some(library) = loaded_library() else { return };
     // SAFETY: the information is this call's, and what was registered is an `Arc<Tables>`.
-    let done = guarded(|| unsafe {
+    let done = guard(|| unsafe {
         let tables = &*(library.bind_get_extra_info)(info).cast::<Arc<Tables>>();
         let mut parameter = (library.bind_get_parameter)(info, 0);
         let number = usize::try_from((library.get_int64)(parameter)).unwrap_or(usize::MAX);
         (library.destroy_value)(&raw mut parameter);
-        let scanner = locked(&tables.scanners).get(number).cloned();
+        let scanner = lock(&tables.scanners).get(number).cloned();
         let scanner =
             scanner.ok_or_else(|| Error::internal("the engine asks for a table that is not there"))?;
         add_columns(library, tables, &scanner, info)?;
@@ -165,7 +165,7 @@ unsafe fn add_columns(library: &Library, tables: &Tables, scanner: &Scanner, inf
 unsafe fn engine_type(library: &Library, tables: &Tables, field: &Field) -> Result<Handle> {
     let schema = Arc::new(Schema::new(vec![plain(field).with_nullable(true)]));
     let null = new_null_array(schema.field(0).data_type(), 1);
-    let column = Column { converted: converted(library, tables, &schema)?, schema, place: 0 };
+    let column = Column { converted: convert(library, tables, &schema)?, schema, place: 0 };
     let mut chunk = into_chunk(library, tables, &column, null)?;
     // SAFETY: the chunk has one vector, and is freed once.
     unsafe {
@@ -175,13 +175,13 @@ unsafe fn engine_type(library: &Library, tables: &Tables, field: &Field) -> Resu
     }
 }
 
-fn converted(library: &Library, tables: &Tables, schema: &Schema) -> Result<Converted> {
+fn convert(library: &Library, tables: &Tables, schema: &Schema) -> Result<Converted> {
     let mut exported = FFI_ArrowSchema::try_from(schema).map_err(|error| internal(&error))?;
     let mut handle = ptr::null_mut();
     // SAFETY: the connection is live, and both structures live here.
     let error =
         unsafe { (library.schema_from_arrow)(tables.connection.0, &raw mut exported, &raw mut handle) };
-    checked(library, error)?;
+    check(library, error)?;
     Ok(Converted(handle))
 }
 
@@ -194,15 +194,15 @@ fn into_chunk(library: &Library, tables: &Tables, column: &Column, values: Array
     // SAFETY: the array is of the converted schema; the engine takes it, and marks it as released.
     let error =
         unsafe { (library.data_chunk_from_arrow)(connection, &raw mut exported, converted, &raw mut chunk) };
-    checked(library, error)?;
+    check(library, error)?;
     Ok(chunk)
 }
 
 /// Begins to scan the columns that the query reads.
 pub(crate) unsafe extern "C" fn init(info: Handle) {
-    let Some(library) = loaded() else { return };
+    let Some(library) = loaded_library() else { return };
     // SAFETY: the information is this call's, and what was bound is a `Bound`.
-    let done = guarded(|| unsafe {
+    let done = guard(|| unsafe {
         let Bound { tables, scanner } = &*(library.init_get_bind_data)(info).cast::<Bound>();
         let schema = scanner.table.schema();
         let (mut names, mut columns) = (Vec::new(), Vec::new());
@@ -211,11 +211,11 @@ pub(crate) unsafe extern "C" fn init(info: Handle) {
             let at = usize::try_from((library.init_get_column_index)(info, place)).unwrap_or(usize::MAX);
             let Some(field) = schema.fields().get(at) else { continue };
             if let Some(reason) = refusal(field) {
-                return Err(refused(field, reason));
+                return Err(refusal_error(field, reason));
             }
             names.push(field.name().clone());
             let schema = Arc::new(Schema::new(vec![plain(field)]));
-            columns.push(Column { converted: converted(library, tables, &schema)?, schema, place });
+            columns.push(Column { converted: convert(library, tables, &schema)?, schema, place });
         }
         let verify = tables.verify;
         let wanted =
@@ -236,9 +236,9 @@ pub(crate) unsafe extern "C" fn init(info: Handle) {
 
 /// Fills a chunk with the next rows; with none at their end.
 pub(crate) unsafe extern "C" fn fill(info: Handle, output: Handle) {
-    let Some(library) = loaded() else { return };
+    let Some(library) = loaded_library() else { return };
     // SAFETY: the information and the chunk are this call's, and what was begun is a `Scanning`.
-    let done = guarded(|| unsafe {
+    let done = guard(|| unsafe {
         let scanning = &*(library.function_get_init_data)(info).cast::<Scanning>();
         let most = usize::try_from((library.vector_size)()).unwrap_or(1);
         let Some(batch) = next(scanning, most)? else {
@@ -263,7 +263,7 @@ pub(crate) unsafe extern "C" fn fill(info: Handle, output: Handle) {
 
 /// The next rows, at most so many.
 fn next(scanning: &Scanning, most: usize) -> Result<Option<RecordBatch>> {
-    let mut rows = locked(&scanning.rows);
+    let mut rows = lock(&scanning.rows);
     while rows.batch.is_none() {
         let Some(batch) = rows.scan.next().transpose()? else { return Ok(None) };
         // A chunk without rows would be the end.
@@ -349,7 +349,7 @@ fn refusal_within(field: &Field) -> Option<&'static str> {
     }
 }
 
-fn refused(field: &Field, reason: &str) -> Error {
+fn refusal_error(field: &Field, reason: &str) -> Error {
     Error::not_supported(format!("column {:?} is {}: {reason}", field.name(), field.data_type()))
         .with_hint("read it without SQL, by SELECT of the table's columns, or leave it out")
 }

@@ -52,12 +52,12 @@ impl Replay {
         thread::scope(|scope| {
             let (conversation, right) = (&conversation, &right);
             for &mask in masks {
-                scope.spawn(move || self.garbled(conversation, mask, right, read));
+                scope.spawn(move || self.read_garbled(conversation, mask, right, read));
             }
         });
     }
 
-    fn garbled(
+    fn read_garbled(
         &self,
         conversation: &Conversation,
         mask: u8,

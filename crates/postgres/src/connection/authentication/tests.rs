@@ -26,7 +26,7 @@ fn request(code: i32, rest: &[u8]) -> Vec<u8> {
     [&code.to_be_bytes()[..], rest].concat()
 }
 
-fn sent(step: Result<Step>) -> Vec<u8> {
+fn bytes_of(step: Result<Step>) -> Vec<u8> {
     match step.unwrap() {
         Step::Send(message) => {
             assert_eq!(message[0], b'p');
@@ -37,7 +37,7 @@ fn sent(step: Result<Step>) -> Vec<u8> {
     }
 }
 
-fn failed(step: Result<Step>) -> Error {
+fn error_of(step: Result<Step>) -> Error {
     let Err(error) = step else { panic!("it worked") };
     assert!(error.hint().is_some() && !error.to_string().contains("hidden"), "{error}");
     error
@@ -56,12 +56,12 @@ fn trust_needs_nothing() {
 fn passwords_in_clear_and_hashed() {
     let secret = Secret::new("password");
     let mut exchange = Authentication::new(credentials(Some(&secret), NO_METHODS, BindingMode::Prefer));
-    assert_eq!(sent(exchange.answer(&request(request::CLEARTEXT, b""))), b"password\0");
+    assert_eq!(bytes_of(exchange.answer(&request(request::CLEARTEXT, b""))), b"password\0");
     assert!(matches!(exchange.answer(&request(request::OK, b"")), Ok(Step::Done)));
     let mut exchange = Authentication::new(credentials(Some(&secret), NO_METHODS, BindingMode::Prefer));
     let salt = [0x2a, 0x3d, 0x8f, 0xe0];
     assert_eq!(
-        sent(exchange.answer(&request(request::MD5, &salt))),
+        bytes_of(exchange.answer(&request(request::MD5, &salt))),
         b"md562af4dd09bbb41884907a838a3233294\0"
     );
     assert!(
@@ -78,7 +78,7 @@ fn a_missing_password_is_told_with_its_remedy() {
         {
             let mut given = credentials(secret.as_ref(), NO_METHODS, BindingMode::Prefer);
             given.complaint = Some("the password file is ignored");
-            let error = failed(Authentication::new(given).answer(&request(code, rest)));
+            let error = error_of(Authentication::new(given).answer(&request(code, rest)));
             assert!(error.hint().unwrap().contains("PGPASSWORD"), "{error}");
             assert!(error.detail().unwrap().contains("ignored"), "{error}");
         }
@@ -89,7 +89,7 @@ fn a_missing_password_is_told_with_its_remedy() {
 fn a_password_with_a_zero_byte_is_not_cut() {
     let secret = Secret::new("hid\0den");
     let mut exchange = Authentication::new(credentials(Some(&secret), NO_METHODS, BindingMode::Prefer));
-    assert_eq!(failed(exchange.answer(&request(request::CLEARTEXT, b""))).kind(), Kind::Interface);
+    assert_eq!(error_of(exchange.answer(&request(request::CLEARTEXT, b""))).kind(), Kind::Interface);
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn foreign_methods_are_named() {
         (request::SASL, b"OAUTHBEARER\0\0", "OAUTHBEARER"),
         (2, b"", "number 2"),
     ] {
-        let error = failed(
+        let error = error_of(
             Authentication::new(credentials(None, NO_METHODS, BindingMode::Prefer))
                 .answer(&request(code, rest)),
         );
@@ -116,7 +116,7 @@ fn methods_that_are_not_allowed_get_no_answer() {
         [(request::OK, &b""[..]), (request::CLEARTEXT, b""), (request::MD5, b"salt"), (request::GSS, b"")]
     {
         let given = credentials(Some(&secret), &scram_only, BindingMode::Prefer);
-        let error = failed(Authentication::new(given).answer(&request(code, rest)));
+        let error = error_of(Authentication::new(given).answer(&request(code, rest)));
         assert!(error.to_string().contains("require_auth"), "{error}");
     }
 }
@@ -126,8 +126,8 @@ fn requests_out_of_turn_break_the_protocol() {
     let secret = Secret::new("hidden");
     for second in [request::CLEARTEXT, request::SASL_CONTINUE, request::SASL_FINAL] {
         let mut exchange = Authentication::new(credentials(Some(&secret), NO_METHODS, BindingMode::Prefer));
-        sent(exchange.answer(&request(request::CLEARTEXT, b"")));
-        failed(exchange.answer(&request(second, b"")));
+        bytes_of(exchange.answer(&request(request::CLEARTEXT, b"")));
+        error_of(exchange.answer(&request(second, b"")));
     }
     let mut exchange = Authentication::new(credentials(Some(&secret), NO_METHODS, BindingMode::Prefer));
     assert!(exchange.answer(b"abc").is_err());
@@ -157,10 +157,10 @@ fn channel_binding_is_as_wished() {
     ] {
         let step = begin(&secret, binding, end_point).answer(&request(request::SASL, offer));
         match expected {
-            None => drop(failed(step)),
+            None => drop(error_of(step)),
             Some(expected) => {
                 let (mechanism, flag) = expected.split_once('\0').unwrap();
-                let message = sent(step);
+                let message = bytes_of(step);
                 let rest = message.strip_prefix(format!("{mechanism}\0").as_bytes()).unwrap();
                 assert!(rest[4..].starts_with(format!("{flag}n=,r=").as_bytes()), "{expected}");
             }
@@ -182,7 +182,8 @@ fn a_certificate_without_a_digest_binds_nothing() {
 fn methods_without_binding_are_refused_where_it_is_required() {
     let secret = Secret::new("hidden");
     for (code, rest) in [(request::OK, &b""[..]), (request::CLEARTEXT, b""), (request::MD5, b"salt")] {
-        let error = failed(begin(&secret, BindingMode::Require, Some(&[7; 32])).answer(&request(code, rest)));
+        let error =
+            error_of(begin(&secret, BindingMode::Require, Some(&[7; 32])).answer(&request(code, rest)));
         assert!(error.to_string().contains("channel_binding"), "{error}");
     }
 }
@@ -197,24 +198,24 @@ fn the_server_must_prove_itself() {
     };
     // Content too early: after the offer, and after the challenge.
     let mut exchange = begin(&secret, BindingMode::Prefer, None);
-    sent(exchange.answer(&request(request::SASL, OFFER)));
-    assert!(failed(exchange.answer(&request(request::OK, b""))).to_string().contains("proof"));
+    bytes_of(exchange.answer(&request(request::SASL, OFFER)));
+    assert!(error_of(exchange.answer(&request(request::OK, b""))).to_string().contains("proof"));
     let mut exchange = begin(&secret, BindingMode::Prefer, None);
-    let first = sent(exchange.answer(&request(request::SASL, OFFER)));
-    assert!(sent(exchange.answer(&challenge(&first))).starts_with(b"c=biws,r="));
-    assert!(failed(exchange.answer(&request(request::OK, b""))).to_string().contains("proof"));
+    let first = bytes_of(exchange.answer(&request(request::SASL, OFFER)));
+    assert!(bytes_of(exchange.answer(&challenge(&first))).starts_with(b"c=biws,r="));
+    assert!(error_of(exchange.answer(&request(request::OK, b""))).to_string().contains("proof"));
     // A proof that proves nothing, and an error in its place.
     for proof in ["v=AAAA", "v=", "e=other-error", ""] {
         let mut exchange = begin(&secret, BindingMode::Prefer, None);
-        let first = sent(exchange.answer(&request(request::SASL, OFFER)));
-        sent(exchange.answer(&challenge(&first)));
-        let error = failed(exchange.answer(&request(request::SASL_FINAL, proof.as_bytes())));
+        let first = bytes_of(exchange.answer(&request(request::SASL, OFFER)));
+        bytes_of(exchange.answer(&challenge(&first)));
+        let error = error_of(exchange.answer(&request(request::SASL_FINAL, proof.as_bytes())));
         assert!(error.to_string().contains("prove"), "{error}");
     }
     // Challenges of no use.
     for challenge in ["", "r=other,s=c2FsdA==,i=4096", "r=,s=,i=", "m=x", "\u{fffd}"] {
         let mut exchange = begin(&secret, BindingMode::Prefer, None);
-        sent(exchange.answer(&request(request::SASL, OFFER)));
-        failed(exchange.answer(&request(request::SASL_CONTINUE, challenge.as_bytes())));
+        bytes_of(exchange.answer(&request(request::SASL, OFFER)));
+        error_of(exchange.answer(&request(request::SASL_CONTINUE, challenge.as_bytes())));
     }
 }

@@ -39,7 +39,7 @@ impl Fake {
         Self { port, thread }
     }
 
-    fn heard(self) -> Vec<Vec<u8>> {
+    fn messages(self) -> Vec<Vec<u8>> {
         self.thread.join().unwrap()
     }
 }
@@ -102,7 +102,7 @@ fn opens_and_cancels() {
     assert_eq!(connection.parameters.get("server_version").map(String::as_str), Some("18.0"));
     assert!(connection.inbox.bytes().is_empty());
     connection.canceller.cancel().unwrap();
-    let heard = fake.heard();
+    let heard = fake.messages();
     let settings = "user\0me\0database\0db\0application_name\0longshore\0client_encoding\0UTF8\0DateStyle\0ISO\0\
                     options\0-c a=b\0\0";
     assert_eq!(heard[0][4..8], [0, 3, 0, 0]);
@@ -127,7 +127,7 @@ fn negotiated_versions_and_notices_are_no_matter() {
 fn prefers_tls_and_does_without() {
     let fake = Fake::new(vec![vec![b"N".to_vec(), [ok(), ready()].concat()]]);
     assert!(!open(&[fake.port], "sslmode=prefer").unwrap().socket.is_encrypted());
-    assert_eq!(fake.heard()[0], [0, 0, 0, 8, 4, 210, 22, 47]);
+    assert_eq!(fake.messages()[0], [0, 0, 0, 8, 4, 210, 22, 47]);
     // A broken handshake leads to a second connection.
     let fake = Fake::new(vec![vec![b"S".to_vec(), vec![0; 64]], vec![[ok(), ready()].concat()]]);
     open(&[fake.port], "sslmode=prefer").unwrap();

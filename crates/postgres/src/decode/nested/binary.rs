@@ -2,7 +2,7 @@
 
 use longshore_values::{CellBuffer, Misfit};
 
-use super::{Dimensions, damaged};
+use super::{Dimensions, damage};
 
 pub(crate) fn word(bytes: &mut &[u8]) -> Option<i32> {
     let (word, rest) = bytes.split_first_chunk::<4>()?;
@@ -12,12 +12,12 @@ pub(crate) fn word(bytes: &mut &[u8]) -> Option<i32> {
 
 /// A value behind its length word, `None` for NULL.
 pub(crate) fn value<'a>(bytes: &mut &'a [u8], inside: &'static str) -> Result<Option<&'a [u8]>, Misfit> {
-    let length = word(bytes).ok_or_else(|| damaged(inside))?;
+    let length = word(bytes).ok_or_else(|| damage(inside))?;
     if length == -1 {
         return Ok(None);
     }
-    let length = usize::try_from(length).map_err(|_| damaged(inside))?;
-    let (value, rest) = bytes.split_at_checked(length).ok_or_else(|| damaged(inside))?;
+    let length = usize::try_from(length).map_err(|_| damage(inside))?;
+    let (value, rest) = bytes.split_at_checked(length).ok_or_else(|| damage(inside))?;
     *bytes = rest;
     Ok(Some(value))
 }
@@ -26,23 +26,23 @@ pub(crate) fn value<'a>(bytes: &mut &'a [u8], inside: &'static str) -> Result<Op
 /// the elements.
 pub(crate) fn split_array(cell: &[u8], into: &mut CellBuffer) -> Result<Dimensions, Misfit> {
     let mut rest = cell;
-    let dimensions = header(&mut rest).ok_or_else(|| damaged("array"))??;
+    let dimensions = header(&mut rest).ok_or_else(|| damage("array"))??;
     // An empty array has no dimensions, but int2vector and oidvector keep their one. Next to a dimension without
     // length, another could be any number of lists.
     let dimensions = if dimensions.lengths() == [0] { Dimensions::default() } else { dimensions };
     if dimensions.lengths().contains(&0) {
-        return Err(damaged("array"));
+        return Err(damage("array"));
     }
-    let elements = dimensions.elements().ok_or_else(|| damaged("array"))?;
+    let elements = dimensions.elements().ok_or_else(|| damage("array"))?;
     // Each element has at least its length word: a damaged count cannot run long. No length is 0, so that none
     // is above their product.
     if elements > rest.len() / 4 {
-        return Err(damaged("array"));
+        return Err(damage("array"));
     }
     for _ in 0..elements {
         into.push(value(&mut rest, "array")?)?;
     }
-    if rest.is_empty() { Ok(dimensions) } else { Err(damaged("array")) }
+    if rest.is_empty() { Ok(dimensions) } else { Err(damage("array")) }
 }
 
 fn header(bytes: &mut &[u8]) -> Option<Result<Dimensions, Misfit>> {
@@ -64,19 +64,19 @@ pub(crate) fn split_record(expected: &[u32], cell: &[u8], into: &mut [CellBuffer
     let mut rest = cell;
     let count = word(&mut rest).and_then(|count| usize::try_from(count).ok());
     if count != Some(expected.len()) {
-        return Err(altered());
+        return Err(changed_type());
     }
     for (oid, part) in expected.iter().zip(into) {
-        let got = word(&mut rest).ok_or_else(|| damaged("composite"))?;
+        let got = word(&mut rest).ok_or_else(|| damage("composite"))?;
         if got.cast_unsigned() != *oid {
-            return Err(altered());
+            return Err(changed_type());
         }
         part.push(value(&mut rest, "composite")?)?;
     }
-    if rest.is_empty() { Ok(()) } else { Err(damaged("composite")) }
+    if rest.is_empty() { Ok(()) } else { Err(damage("composite")) }
 }
 
-fn altered() -> Misfit {
+fn changed_type() -> Misfit {
     Misfit::with_hint(
         "the composite's fields are not those of the catalogue",
         "its type was altered while the query ran: run it again",

@@ -2,7 +2,7 @@
 
 use longshore_values::{CellBuffer, Misfit};
 
-use super::{Dimensions, damaged};
+use super::{Dimensions, damage};
 
 /// `{1,NULL,"a b",{...}}`, with bounds before it where they do not start at 1; or `1 2`, of a delimiter that is a
 /// blank.
@@ -10,19 +10,19 @@ pub(crate) fn split_array(delimiter: u8, cell: &[u8], into: &mut CellBuffer) -> 
     if delimiter == b' ' {
         return vector(cell, into);
     }
-    let start = cell.iter().position(|byte| *byte == b'{').ok_or_else(|| damaged("array"))?;
+    let start = cell.iter().position(|byte| *byte == b'{').ok_or_else(|| damage("array"))?;
     let mut parser =
         ArrayParser { rest: &cell[start..], lengths: Vec::new(), element_depth: None, scratch: Vec::new() };
     parser.list(delimiter, 0, into)?;
     if !parser.rest.is_empty() {
-        return Err(damaged("array"));
+        return Err(damage("array"));
     }
     let mut dimensions = Dimensions { has_bounds: start > 0, ..Dimensions::default() };
     if parser.lengths == [Some(0)] {
         return Ok(dimensions);
     }
     for length in parser.lengths {
-        dimensions.push(length.ok_or_else(|| damaged("array"))?)?;
+        dimensions.push(length.ok_or_else(|| damage("array"))?)?;
     }
     Ok(dimensions)
 }
@@ -59,7 +59,7 @@ impl ArrayParser<'_> {
     /// One braced list at `depth`; all lists of a depth have one length.
     fn list(&mut self, delimiter: u8, depth: usize, into: &mut CellBuffer) -> Result<(), Misfit> {
         if depth == 6 || self.next() != Some(b'{') {
-            return Err(damaged("array"));
+            return Err(damage("array"));
         }
         if self.lengths.len() == depth {
             self.lengths.push(None);
@@ -72,15 +72,15 @@ impl ArrayParser<'_> {
         loop {
             match self.rest.first() {
                 Some(b'{') if self.element_depth != Some(depth) => self.list(delimiter, depth + 1, into)?,
-                Some(b'{') => return Err(damaged("array")),
-                _ if *self.element_depth.get_or_insert(depth) != depth => return Err(damaged("array")),
+                Some(b'{') => return Err(damage("array")),
+                _ if *self.element_depth.get_or_insert(depth) != depth => return Err(damage("array")),
                 _ => self.element(delimiter, into)?,
             }
             length += 1;
             match self.next() {
                 Some(byte) if byte == delimiter => {}
                 Some(b'}') => return self.end_list(depth, length),
-                _ => return Err(damaged("array")),
+                _ => return Err(damage("array")),
             }
         }
     }
@@ -89,7 +89,7 @@ impl ArrayParser<'_> {
         match self.lengths.get_mut(depth) {
             Some(known @ None) => *known = Some(length),
             Some(Some(known)) if *known == length => {}
-            _ => return Err(damaged("array")),
+            _ => return Err(damage("array")),
         }
         Ok(())
     }
@@ -99,10 +99,10 @@ impl ArrayParser<'_> {
             self.next();
             self.scratch.clear();
             loop {
-                match self.next().ok_or_else(|| damaged("array"))? {
+                match self.next().ok_or_else(|| damage("array"))? {
                     b'"' => return into.push(Some(&self.scratch)),
                     b'\\' => {
-                        let escaped = self.next().ok_or_else(|| damaged("array"))?;
+                        let escaped = self.next().ok_or_else(|| damage("array"))?;
                         self.scratch.push(escaped);
                     }
                     byte => self.scratch.push(byte),
@@ -110,7 +110,7 @@ impl ArrayParser<'_> {
             }
         }
         let end = self.rest.iter().position(|byte| *byte == delimiter || *byte == b'}');
-        let (element, rest) = self.rest.split_at(end.ok_or_else(|| damaged("array"))?);
+        let (element, rest) = self.rest.split_at(end.ok_or_else(|| damage("array"))?);
         self.rest = rest;
         into.push((element != b"NULL").then_some(element))
     }
@@ -119,18 +119,18 @@ impl ArrayParser<'_> {
 /// `(1,,"a ""b""")`: nothing between two commas is NULL, quotes and backslashes are doubled or escaped.
 pub(crate) fn split_record(cell: &[u8], into: &mut [CellBuffer]) -> Result<(), Misfit> {
     let inner = cell.strip_prefix(b"(").and_then(|rest| rest.strip_suffix(b")"));
-    let mut rest = inner.ok_or_else(|| damaged("composite"))?;
+    let mut rest = inner.ok_or_else(|| damage("composite"))?;
     let count = into.len();
     let mut scratch = Vec::new();
     for (index, part) in into.iter_mut().enumerate() {
-        let (is_there, after) = field(rest, &mut scratch).ok_or_else(|| damaged("composite"))?;
+        let (is_there, after) = field(rest, &mut scratch).ok_or_else(|| damage("composite"))?;
         part.push(is_there.then_some(&scratch))?;
         rest = after;
         if index + 1 < count {
-            rest = rest.strip_prefix(b",").ok_or_else(|| damaged("composite"))?;
+            rest = rest.strip_prefix(b",").ok_or_else(|| damage("composite"))?;
         }
     }
-    if rest.is_empty() { Ok(()) } else { Err(damaged("composite")) }
+    if rest.is_empty() { Ok(()) } else { Err(damage("composite")) }
 }
 
 /// Unescapes one field, or one bound of a range, into `scratch`; tells whether it is there, and what follows it. `None`
