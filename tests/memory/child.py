@@ -1,6 +1,9 @@
-"""A process that does one thing again and again with little memory, and says how each time ended.
+"""Processes that do one thing again and again with little memory, and say how each time ended.
 
-python -m tests.memory.child '{"way": "read arrow", "source": "...", "limits": [0, 64], ...}'
+python -m tests.memory.child <<< '{"way": "read arrow", "source": "...", "limits": [0, 64], ..., "said": "/tmp/said"}'
+
+Each line is a task, for which this process forks, since its imports take longer than most tasks. It answers with the
+exit code; what the child writes is in the files that `said` and `errors` name.
 """
 
 import asyncio
@@ -46,6 +49,9 @@ class Task(TypedDict):
     limits: list[int]
     #: The values of `memory_limit`, in turn.
     budgets: list[str | None]
+    #: The files for standard output and standard error.
+    said: str
+    errors: str
 
 
 Work = Callable[[str | None], int]
@@ -209,7 +215,29 @@ WAYS: dict[str, Callable[[Task], Work]] = {
     "asyncpg arrow": _asyncpg("fetch_arrow"),
 }
 
+
+def serve() -> None:
+    """Do each task of standard input in a child; returns in the child, too, when it is done."""
+    for line in sys.stdin:
+        task: Task = json.loads(line)
+        child = os.fork()
+        if child == 0:
+            _redirect(1, task["said"])
+            _redirect(2, task["errors"])
+            main(task)
+            return
+        _, status = os.waitpid(child, 0)
+        sys.stdout.write(f"{os.waitstatus_to_exitcode(status)}\n")
+        sys.stdout.flush()
+
+
+def _redirect(descriptor: int, path: str) -> None:
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    os.dup2(file, descriptor)
+    os.close(file)
+
+
 if __name__ == "__main__":
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     os.environ["POLARS_MAX_THREADS"] = "2"
-    main(json.loads(sys.argv[1]))
+    serve()

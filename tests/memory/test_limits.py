@@ -4,10 +4,14 @@ The long run tries 200 limits instead of seven, and a value of 900 MB.
 """
 
 import json
+import os
+import select
+import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -84,37 +88,57 @@ def source(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         yield request.param, f"sqlite:///{path}?mode=rwc"
 
 
+@pytest.fixture(scope="module")
+def parent() -> Iterator["subprocess.Popen[str]"]:
+    """Start the process whose children have little memory."""
+    command = [sys.executable, "-X", "faulthandler", "-m", "tests.memory.child"]
+    pipe, root = subprocess.PIPE, Path(__file__).parents[2]
+    with subprocess.Popen(command, cwd=root, stdin=pipe, stdout=pipe, text=True, start_new_session=True) as process:
+        yield process
+
+
+Trial = Callable[..., list[int | None]]
+
+
+@pytest.fixture
+def tried(parent: "subprocess.Popen[str]", source: tuple[str, str], tmp_path: Path) -> Trial:
+    """Give a function that has a process try, sees that each try ends well, and gives the rows of each."""
+    return partial(try_limits, parent, source, tmp_path)
+
+
 @pytest.mark.parametrize("way", [*READS, "write", "copy"])
-def test_little_memory(way: str, source: tuple[str, str]) -> None:
-    outcomes = tried(way, source)
+def test_little_memory(way: str, tried: Trial) -> None:
+    outcomes = tried(way)
     if way.startswith(("read", "table")):
         assert outcomes[0] is None, "the rows have no room, and came"
 
 
 @pytest.mark.parametrize("way", [way for way in WAYS if way.startswith(("sql", "asyncpg"))])
 @pytest.mark.parametrize("source", ["postgresql"], indirect=True)
-def test_little_memory_for_others(way: str, source: tuple[str, str]) -> None:
-    tried(way, source)
+def test_little_memory_for_others(way: str, tried: Trial) -> None:
+    tried(way)
 
 
 @pytest.mark.parametrize("source", ["postgresql"], indirect=True)
-def test_little_data(source: tuple[str, str]) -> None:
-    tried("read pandas", source, resource="RLIMIT_DATA")
+def test_little_data(tried: Trial) -> None:
+    tried("read pandas", resource="RLIMIT_DATA")
 
 
 @pytest.mark.parametrize("way", [*READS, "copy"])
 @pytest.mark.parametrize("source", ["postgresql", "sqlite"], indirect=True)
-def test_a_huge_value(way: str, source: tuple[str, str]) -> None:
+def test_a_huge_value(way: str, source: tuple[str, str], tried: Trial) -> None:
     huge = {"postgresql": f"repeat('x', {HUGE})", "sqlite": f"printf('%.{HUGE}c', 'x')"}
     query = f"SELECT 0 AS id, {huge[source[0]]} AS text"
     # Less than the value, and several times as much.
     limits = [HUGE // 5_000_000, HUGE // 1_500_000, 8 * HUGE // 1_000_000]
-    tried(way, source, query=query, small="SELECT 0 AS id, 'x' AS text", rows=1, limits=limits)
+    tried(way, query=query, small="SELECT 0 AS id, 'x' AS text", rows=1, limits=limits)
 
 
-def tried(
-    way: str,
+def try_limits(
+    parent: "subprocess.Popen[str]",
     source: tuple[str, str],
+    directory: Path,
+    way: str,
     *,
     query: str = ANY,
     small: str = f"{ANY} WHERE id < {SMALL}",
@@ -122,8 +146,8 @@ def tried(
     resource: str = "RLIMIT_AS",
     limits: list[int] | None = None,
 ) -> list[int | None]:
-    """Have a process try, see that each try ends well, and the last with all rows; give the rows of each."""
     name, url = source
+    said, errors = directory / "said", directory / "errors"
     task = Task(
         way=way,
         source=url,
@@ -135,18 +159,29 @@ def tried(
         resource=resource,
         limits=limits or [ENOUGH * number**2 // (LIMITS - 1) ** 2 for number in range(LIMITS)],
         budgets=[None, "auto"],
+        said=str(said),
+        errors=str(errors),
     )
-    command = [sys.executable, "-X", "faulthandler", "-m", "tests.memory.child", json.dumps(task)]
-    root = Path(__file__).parents[2]
-    timeout = 900 if IS_LONG else 120
-    child = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=timeout, check=False)
-    said = [json.loads(line) for line in child.stdout.splitlines()]
-    assert (child.returncode, child.stderr) == (0, ""), f"after {said[-1:]}"
-    for outcome in said:
-        if (ended := outcome["ended"]) is None:
+    ended = exit_code(parent, task)
+    outcomes = [json.loads(line) for line in said.read_text().splitlines()]
+    assert (ended, errors.read_text()) == (0, ""), f"after {outcomes[-1:]}"
+    for outcome in outcomes:
+        if (error := outcome["ended"]) is None:
             assert outcome["rows"] == rows, outcome
-        elif ended.startswith("MemoryLimitError"):
-            assert "arrow_stream" in ended, outcome
-            assert "memory_limit" in ended, outcome
-    assert said[-1]["rows"] == rows, said[-1]
-    return [outcome["rows"] for outcome in said]
+        elif error.startswith("MemoryLimitError"):
+            assert "arrow_stream" in error, outcome
+            assert "memory_limit" in error, outcome
+    assert outcomes[-1]["rows"] == rows, outcomes[-1]
+    return [outcome["rows"] for outcome in outcomes]
+
+
+def exit_code(parent: "subprocess.Popen[str]", task: Task) -> int:
+    """Have a child do a task, and give its exit code."""
+    assert parent.stdin is not None
+    assert parent.stdout is not None
+    parent.stdin.write(json.dumps(task) + "\n")
+    parent.stdin.flush()
+    if not select.select([parent.stdout], [], [], 900 if IS_LONG else 120)[0]:
+        os.killpg(parent.pid, signal.SIGKILL)
+        pytest.fail("the child hangs")
+    return int(parent.stdout.readline())
