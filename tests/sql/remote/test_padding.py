@@ -40,13 +40,20 @@ def boxes(postgres: Endpoint) -> Iterator[str]:
     postgres.psql("DROP SCHEMA padding CASCADE")
 
 
+@pytest.fixture(scope="module")
+def held(boxes: str) -> Iterator[longshore.Connection]:
+    """Give a connection to the same, for the many conditions: each would open three."""
+    with longshore.connect(boxes, autocommit=True) as connection:
+        yield connection
+
+
 def rows(table: pa.Table) -> list[tuple[Any, ...]]:
     """Give the rows, in any order."""
     found = zip(*(column.to_pylist() for column in table.columns), strict=True)
     return sorted((tuple(row) for row in found), key=repr)
 
 
-def warned(query: str, url: str, **more: Any) -> tuple[pa.Table, bool]:
+def warned(query: str, url: str | longshore.Connection, **more: Any) -> tuple[pa.Table, bool]:
     """Give what a query over `pg` finds, and whether it warns that the server may find something else."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -55,7 +62,7 @@ def warned(query: str, url: str, **more: Any) -> tuple[pa.Table, bool]:
     return table, bool(caught)
 
 
-def found(query: str, url: str, *, warns: bool = False, **more: Any) -> list[tuple[Any, ...]]:
+def found(query: str, url: str | longshore.Connection, *, warns: bool = False, **more: Any) -> list[tuple[Any, ...]]:
     """Give what a query over `pg` finds, once it is clear that the server finds the same, or that the query warns."""
     table, has_warned = warned(query, url, **more)
     assert has_warned is warns, query[:200]
@@ -114,37 +121,37 @@ LOUD = [
 
 
 @pytest.mark.parametrize("form", PUSHED)
-def test_the_server_tests_conditions_on_one_table(boxes: str, form: str) -> None:
+def test_the_server_tests_conditions_on_one_table(held: longshore.Connection, form: str) -> None:
     for condition in conditions(form)[::STRIDE]:
         for text in (condition, f"{condition} AND {MIXED}"):
-            found(f"SELECT id FROM pg.boxes WHERE {text}", boxes)
+            found(f"SELECT id FROM pg.boxes WHERE {text}", held)
 
 
 @pytest.mark.parametrize("form", [PUSHED[0], PUSHED[1], PUSHED[6], *ENGINE])
-def test_conditions_find_what_the_server_finds(boxes: str, form: str) -> None:
+def test_conditions_find_what_the_server_finds(held: longshore.Connection, form: str) -> None:
     every = conditions(form, [word for word in WORDS if not word.endswith(" ")])
-    assert found(f"SELECT id, {', '.join(f'{one} AS c{at}' for at, one in enumerate(every))} FROM pg.boxes", boxes)
+    assert found(f"SELECT id, {', '.join(f'{one} AS c{at}' for at, one in enumerate(every))} FROM pg.boxes", held)
     for condition in every[::STRIDE]:
-        found(f"SELECT id FROM pg.boxes WHERE {condition}", boxes)
+        found(f"SELECT id FROM pg.boxes WHERE {condition}", held)
     for condition in conditions(form, ["A ", "a  ", " "])[::4]:
         query = f"SELECT id, {condition} AS c FROM pg.boxes"
-        found(query, boxes, warns=warned(query, boxes)[1])
+        found(query, held, warns=warned(query, held)[1])
 
 
 @pytest.mark.parametrize("form", [*PUSHED[2:6], *LOUD])
-def test_what_sees_the_padding_warns(boxes: str, form: str) -> None:
+def test_what_sees_the_padding_warns(held: longshore.Connection, form: str) -> None:
     for condition in conditions(form)[::STRIDE]:
-        assert found(f"SELECT id, {condition} AS c FROM pg.boxes", boxes, warns=True)
+        assert found(f"SELECT id, {condition} AS c FROM pg.boxes", held, warns=True)
 
 
 @pytest.mark.parametrize("form", ["{column} < '{word}'", "'{word}' <= {column}", "{column} BETWEEN '' AND '{word}'"])
-def test_order_is_by_bytes_without_padding(boxes: str, form: str) -> None:
+def test_order_is_by_bytes_without_padding(held: longshore.Connection, form: str) -> None:
     for condition in conditions(form)[::STRIDE]:
         query = f"SELECT id FROM pg.boxes WHERE {condition}"
         server = query.replace("pg.", "").replace("<", 'COLLATE "C" <').replace("BETWEEN", 'COLLATE "C" BETWEEN')
-        expected = rows(longshore.read_sql(server, boxes, return_type="arrow"))
+        expected = rows(longshore.read_sql(server, held, return_type="arrow"))
         for text in (query, f"{query} AND {MIXED}"):
-            assert rows(longshore.sql(text, attach={"pg": boxes}, return_type="arrow")) == expected, text
+            assert rows(longshore.sql(text, attach={"pg": held}, return_type="arrow")) == expected, text
 
 
 @pytest.mark.parametrize(

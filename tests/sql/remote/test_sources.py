@@ -20,17 +20,27 @@ pytestmark = pytest.mark.packages
 ROWS = 200_000
 
 
-@pytest.fixture
-def berths(postgres: Endpoint) -> Iterator[str]:
-    """Give the URL of a PostgreSQL with a table of ROWS rows and a small one."""
+@pytest.fixture(scope="module")
+def large(postgres: Endpoint) -> Iterator[str]:
+    """Give the URL of a PostgreSQL with a table of ROWS rows, which tests leave as it is."""
     postgres.psql(f"""
         CREATE TABLE berths AS SELECT i AS id, i % 7 AS pier, 'ship ' || i AS ship FROM generate_series(1, {ROWS}) AS i;
-        CREATE TABLE piers AS SELECT i AS id, 'pier ' || i AS name FROM generate_series(0, 6) AS i;
-        ANALYZE berths, piers;
+        ANALYZE berths;
     """)
     yield postgres.url()
+    postgres.psql("DROP TABLE berths")
+
+
+@pytest.fixture
+def berths(large: str, postgres: Endpoint) -> Iterator[str]:
+    """Give the URL of the same with a small table, too."""
+    postgres.psql("""
+        CREATE TABLE piers AS SELECT i AS id, 'pier ' || i AS name FROM generate_series(0, 6) AS i;
+        ANALYZE piers;
+    """)
+    yield large
     # The temporary view of a connection that has just been closed may still be there.
-    postgres.psql("DROP TABLE berths, piers CASCADE")
+    postgres.psql("DROP TABLE piers CASCADE")
 
 
 def rows(query: str, attach: Any, **more: Any) -> list[dict[str, Any]]:
@@ -126,6 +136,7 @@ def test_two_tables_of_a_url_are_of_one_snapshot(berths: str, postgres: Endpoint
     finally:
         done.set()
         mover.join()
+        postgres.psql("DROP INDEX berths_id_idx; UPDATE berths SET pier = 1 WHERE id = 1")
 
 
 def test_a_connections_own_transaction_is_seen(berths: str) -> None:
