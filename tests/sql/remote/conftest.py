@@ -30,16 +30,17 @@ def pg(postgres: Endpoint) -> Iterator[Harbour]:
     """)
     try:
         tables = {"pg": [f"{SCHEMA}.hostile", f"{SCHEMA}.second"]}
-        with loaded({"pg": postgres.url()}, tables) as harbour:
+        # Each query over a URL would open three connections.
+        with longshore.Pool(postgres.url()) as pool, loaded({"pg": pool}, tables) as harbour:
             yield harbour
     finally:
         postgres.psql(f"DROP SCHEMA {SCHEMA} CASCADE")
 
 
 @pytest.fixture(scope="session")
-def held(pg: Harbour) -> Iterator[Harbour]:
+def held(pg: Harbour, postgres: Endpoint) -> Iterator[Harbour]:
     """Give the same over one connection."""
-    with longshore.connect(pg.attach["pg"], autocommit=True) as connection:
+    with longshore.connect(postgres.url(), autocommit=True) as connection:
         yield Harbour({"pg": connection}, pg.engine)
 
 
@@ -65,7 +66,10 @@ def _mysql(server: MySQLEndpoint) -> Iterator[Harbour]:
         server.sql(hostile.mysql("hostile"), database=name)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", longshore.DataWarning)
-            with loaded({"my": server.url(database=name)}, {"my": ["hostile"]}) as harbour:
+            with (
+                longshore.Pool(server.url(database=name)) as pool,
+                loaded({"my": pool}, {"my": ["hostile"]}) as harbour,
+            ):
                 yield harbour
     finally:
         server.sql(f"DROP DATABASE {name}")
