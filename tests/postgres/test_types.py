@@ -1,5 +1,8 @@
 """Every type of the table of cases, in every form and both protocols, exactly."""
 
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import cache
 from typing import Any
 
 import pyarrow as pa
@@ -46,20 +49,37 @@ def check(case: Case, session: longshore.Connection) -> list[pa.Schema]:
     return schemas
 
 
+Sessions = Callable[[str], longshore.Connection]
+
+
+@pytest.fixture(scope="module")
+def sessions() -> Iterator[Sessions]:
+    """Give a connection to each server, which all cases share."""
+    with ExitStack() as stack:
+        yield cache(lambda url: stack.enter_context(longshore.connect(url)))
+
+
+@pytest.fixture
+def session(case: Case, place: Place, sessions: Sessions) -> Iterator[longshore.Connection]:
+    """Give a connection to a server that has what the case needs; what the test makes is undone."""
+    session = sessions(place(case))
+    yield session
+    session.rollback()
+
+
 @pytest.mark.packages
 @pytest.mark.server
 @pytest.mark.parametrize("case", named([(case,) for case in CASES]))
-def test_values(case: Case, place: Place) -> None:
-    with longshore.connect(place(case)) as session:
-        schemas = check(case, session)
-        for schema in schemas:
-            assert schema.field(0).nullable
-            assert schema.field(0).metadata[b"native_type"].decode() == (case.native or case.type)
-        empty: Any = longshore.read_sql(postgresql.query(case, "false"), session, return_type="arrow")
-        assert empty.num_rows == 0
-        # Decimals without a declared scale have that of the values.
-        if "numeric" not in case.type and case.type != "free":
-            assert all(empty.schema.equals(schema, check_metadata=True) for schema in schemas)
+def test_values(case: Case, session: longshore.Connection) -> None:
+    schemas = check(case, session)
+    for schema in schemas:
+        assert schema.field(0).nullable
+        assert schema.field(0).metadata[b"native_type"].decode() == (case.native or case.type)
+    empty: Any = longshore.read_sql(postgresql.query(case, "false"), session, return_type="arrow")
+    assert empty.num_rows == 0
+    # Decimals without a declared scale have that of the values.
+    if "numeric" not in case.type and case.type != "free":
+        assert all(empty.schema.equals(schema, check_metadata=True) for schema in schemas)
 
 
 @pytest.mark.packages
@@ -92,7 +112,7 @@ def test_extension_names(case: Case, place: Place) -> None:
     ),
 )
 @pytest.mark.parametrize("dimensions", [1, 2])
-def test_arrays_of_every_type(case: Case, dimensions: int, place: Place) -> None:
+def test_arrays_of_every_type(case: Case, dimensions: int, session: longshore.Connection) -> None:
     sql = [f"CAST({cell} AS {case.type})" for cell in case.cells]
     values = list(case.cells.values())
     one = ", ".join([*sql, "NULL"])
@@ -106,23 +126,21 @@ def test_arrays_of_every_type(case: Case, dimensions: int, place: Place) -> None
             "'{}'": [],
         }
         arrow = pa.list_(pa.list_(case.arrow))
-    with longshore.connect(place(case)) as session:
-        check(derived(case, case.type + "[]" * dimensions, cells, arrow), session)
+    check(derived(case, case.type + "[]" * dimensions, cells, arrow), session)
 
 
 # No column of a composite declares its dimensions.
 @pytest.mark.parametrize(
     "case", named([(case,) for case in CASES if not case.query and case.cells and not case.type.endswith("[][]")])
 )
-def test_composites_of_every_type(case: Case, place: Place) -> None:
+def test_composites_of_every_type(case: Case, session: longshore.Connection) -> None:
     cells: dict[str, Any] = {
         f"ROW(1, CAST({sql} AS {case.type}), 'end')": [1, value, "end"] for sql, value in case.cells.items()
     }
     cells["ROW(NULL, NULL, NULL)"] = [None, None, None]
     arrow = pa.struct([("first", pa.int32()), ("Second", case.arrow), ("third", pa.string())])
     make = f'CREATE TYPE pg_temp.around AS (first int, "Second" {case.type}, third text)'
-    with longshore.connect(place(case)) as session:
-        check(derived(case, "around", cells, arrow, make), session)
+    check(derived(case, "around", cells, arrow, make), session)
 
 
 MISFITS = [(case, misfit) for case in CASES for misfit in case.misfits]
