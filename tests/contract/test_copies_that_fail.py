@@ -16,7 +16,7 @@ def test_in_asyncio(database: Database, table: str) -> None:
 
     query = database.series(1000)
     assert asyncio.run(longshore.copy_async(query, database.url, table, database.url)) == 1000
-    assert database.rows(f"SELECT count(*) AS n, max(i) AS i FROM {table}") == [(1000, 1000)]
+    assert database.rows(f"SELECT count(*) AS n, max(i) AS i FROM {table}", database.control) == [(1000, 1000)]
 
 
 def test_a_read_that_fails_leaves_nothing(database: Database, table: str) -> None:

@@ -292,7 +292,7 @@ def test_a_write_is_done_whose_rows_no_one_fetches(database: Database, table: st
             del cursor
             connection.commit()
             assert connection.in_transaction is False
-            assert database.rows(f"SELECT count(*) AS n FROM {table}") == [(30_001,)]
+            assert database.rows(f"SELECT count(*) AS n FROM {table}", database.control) == [(30_001,)]
         connection.rollback()
 
 

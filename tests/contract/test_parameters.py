@@ -43,11 +43,11 @@ def test_in_a_query(database: Database, table: str, protocol: str) -> None:
     with longshore.connect(database.url, autocommit=True) as connection:
         for number, text in enumerate(texts):
             connection.execute(f"INSERT INTO {table} VALUES (:n, :v)", {"n": number, "v": text})
-    for number, text in enumerate(texts):
-        for place, params in ((":a", {"a": text}), (database.quirks.places(1), [text])):
-            query = f"SELECT n, v FROM {table} WHERE v = {place} AND v <> ':b' /* ? :c */ -- :d"
-            found = database.rows(query, params=params, options={"protocol": protocol})
-            assert found == [(number, text)]
+        for number, text in enumerate(texts):
+            for place, params in ((":a", {"a": text}), (database.quirks.places(1), [text])):
+                query = f"SELECT n, v FROM {table} WHERE v = {place} AND v <> ':b' /* ? :c */ -- :d"
+                found = database.rows(query, connection, params=params, options={"protocol": protocol})
+                assert found == [(number, text)]
     # A name may come twice, and names in any order.
     query = f"SELECT n FROM {table} WHERE n > :low AND n < :high AND n <> :low ORDER BY n"
     assert database.rows(query, params={"high": 3, "low": 0}) == [(1,), (2,)][: len(texts) - 1]
@@ -116,24 +116,26 @@ def test_null(database: Database, table: str, protocol: str) -> None:
         with database.can("an UPDATE"):
             changed = connection.execute(f"UPDATE {table} SET v = :v WHERE n = :n", {"v": None, "n": None})
             assert changed == (0 if database.quirks.counts_changes else None)
-    found = database.rows(f"SELECT n, v FROM {table}")
-    assert sorted(found, key=str) == [(1, None), (None, "a"), (None, None)]
-    # It equals nothing, not itself either.
-    for query, params in (
-        (f"v = {place}", [None]),
-        ("v = :v", {"v": None}),
-        ("v <> :v OR n = :v2", {"v": None, "v2": None}),
-    ):
-        assert database.rows(f"SELECT n FROM {table} WHERE {query}", params=params, options=options) == []
+        found = database.rows(f"SELECT n, v FROM {table}", connection)
+        assert sorted(found, key=str) == [(1, None), (None, "a"), (None, None)]
+        # It equals nothing, not itself either.
+        for condition, params in (
+            (f"v = {place}", [None]),
+            ("v = :v", {"v": None}),
+            ("v <> :v OR n = :v2", {"v": None, "v2": None}),
+        ):
+            query = f"SELECT n FROM {table} WHERE {condition}"
+            assert database.rows(query, connection, params=params, options=options) == []
 
 
 def test_parameters_that_do_not_match(database: Database) -> None:
-    for params in ([], [1, 2], {"b": 1}, {"a": 1, "b": 2}):
-        place = ":a" if isinstance(params, dict) else database.quirks.places(1)
-        with pytest.raises((longshore.InterfaceError, longshore.ProgrammingError)):
-            database.rows(f"SELECT 1 AS n WHERE 1 = {place}", params=params)
-        with pytest.raises((longshore.InterfaceError, longshore.ProgrammingError)):
-            database.rows("SELECT 1 AS n", params=params or [1])
+    with longshore.connect(database.url, autocommit=True) as connection:
+        for params in ([], [1, 2], {"b": 1}, {"a": 1, "b": 2}):
+            place = ":a" if isinstance(params, dict) else database.quirks.places(1)
+            with pytest.raises((longshore.InterfaceError, longshore.ProgrammingError)):
+                database.rows(f"SELECT 1 AS n WHERE 1 = {place}", connection, params=params)
+            with pytest.raises((longshore.InterfaceError, longshore.ProgrammingError)):
+                database.rows("SELECT 1 AS n", connection, params=params or [1])
 
 
 def test_what_cannot_be_bound(database: Database) -> None:

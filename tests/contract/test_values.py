@@ -98,7 +98,7 @@ class Reading:
 
     def __init__(self, database: Database, columns: dict[str, tuple[str, Column]], rows: tuple[int, ...]) -> None:
         """Read these rows, in this order."""
-        self.url, self.rows = database.url, rows
+        self.database, self.rows = database, rows
         order = f"ORDER BY CASE n WHEN 2 THEN {-1 if rows[:1] == (2,) else 3} ELSE n END"
         names = ", ".join(map(database.quirks.name, columns))
         wanted = ", ".join(map(str, rows)) or "-1"
@@ -106,11 +106,13 @@ class Reading:
         self.columns = {name: column for name, (_, column) in columns.items()}
 
     def read(self, **arguments: Any) -> Any:
-        """Read them."""
+        """Read them; a stream keeps its session."""
+        is_stream = arguments.get("return_type") == "arrow_stream"
+        conn: Any = self.database.url if is_stream else self.database.control
         with warnings.catch_warnings():
             # Of decimals that doubles round: `test_rounded_decimals.py`.
             warnings.simplefilter("ignore", longshore.DataWarning)
-            return longshore.read_sql(self.query, self.url, **arguments)
+            return longshore.read_sql(self.query, conn, **arguments)
 
     def check(self, dtypes: dict[str, str], values: dict[str, list[Any]], *, frame: int | None, cell: Any) -> None:
         """Compare all columns at once."""

@@ -74,7 +74,7 @@ def test_append(database: Database, table: str) -> None:
             write(database, data, table, database.url, "append")
         return
     assert write(database, data, table, database.url, "append") == 1
-    assert database.rows(f"SELECT * FROM {table} WHERE id = 9") == [(9, None, None)]
+    assert database.rows(f"SELECT * FROM {table} WHERE id = 9", database.control) == [(9, None, None)]
 
 
 def test_truncate_keeps_the_table(database: Database, table: str) -> None:
@@ -107,7 +107,7 @@ def test_a_new_table(database: Database, table: str, mode: str) -> None:
     assert write(database, data, table, database.url, mode, types=types) == 2
     text = "1.5000000000" if price.arrow != pa.string() else "1.50"
     assert [(each, cell and str(cell)) for each, cell, _ in database.rows(table)] == [(1, text), (2, None)]
-    found = longshore.schema(f"SELECT price FROM {table}", database.url)
+    found = longshore.schema(f"SELECT price FROM {table}", database.control)
     assert found.field(0).type == price.arrow
     with pytest.raises(longshore.Error):
         database.execute(f"INSERT INTO {table} (id, need) VALUES (3, NULL)")
@@ -212,7 +212,7 @@ def test_any_name(database: Database, table: str, mode: str) -> None:
             database.execute(f"CREATE TABLE {quoted} ({declared}, n int)")
         try:
             assert write(database, pa.table({column: [1], "n": [2]}), standard, database.url, mode, key=own) == 1
-            assert database.rows(f"SELECT {key}, n FROM {quoted}") == [(1, 2)]
+            assert database.rows(f"SELECT {key}, n FROM {quoted}", database.control) == [(1, 2)]
         finally:
             database.execute(f"DROP TABLE IF EXISTS {quoted}")
 
@@ -286,7 +286,7 @@ def test_many_batches_are_one_write(database: Database, table: str, mode: str) -
     with database.can(an(mode)):
         assert write(database, iter(batches), table, database.url, mode) == sum(sizes)
         wanted = [(row["id"], row["name"]) for row in pa.concat_tables(batches).to_pylist()]
-        found = database.rows(f"SELECT id, name FROM {table} WHERE id >= 10 ORDER BY id")
+        found = database.rows(f"SELECT id, name FROM {table} WHERE id >= 10 ORDER BY id", database.control)
         assert found == wanted
 
 
@@ -296,7 +296,7 @@ def test_no_rows(database: Database, table: str, mode: str) -> None:
         make(database, table)
     with database.can(an(mode)):
         assert write(database, boats(), table, database.url, mode) == 0
-        found = database.rows(f"SELECT id, name FROM {table} ORDER BY id")
+        found = database.rows(f"SELECT id, name FROM {table} ORDER BY id", database.control)
         assert found == ([row[:2] for row in kept(database)] if mode in {"append", "upsert"} else [])
 
 
@@ -412,7 +412,7 @@ def test_several_connections_write_the_same(database: Database, table: str, mode
         make(database, table)
     with database.can("writes over several connections"):
         assert write(database, data, table, database.url, mode, parallel=3, batch_size=50) == 1_000
-        found = database.rows(f"SELECT id, name FROM {table} WHERE id >= 10 ORDER BY id")
+        found = database.rows(f"SELECT id, name FROM {table} WHERE id >= 10 ORDER BY id", database.control)
         assert found == [(row["id"], row["name"]) for row in data.to_pylist()]
 
 

@@ -58,7 +58,7 @@ _REPLACED = [
     (r":(\w+)", r"$\1"),
 ]
 _MACROS = """
-SET TimeZone = 'UTC';
+SET GLOBAL TimeZone = 'UTC';
 CREATE MACRO IF NOT EXISTS sys_context(a, b) AS 'MAIN';
 CREATE SCHEMA IF NOT EXISTS dbms_lob;
 CREATE MACRO IF NOT EXISTS dbms_lob.getlength(x) AS octet_length(x);
@@ -118,7 +118,7 @@ _ERRORS = [
 class Engine:
     """A database: what its connections share."""
 
-    database: duckdb.DuckDBPyConnection = field(default_factory=duckdb.connect)
+    database: duckdb.DuckDBPyConnection = field(default_factory=lambda: duckdb.connect().execute(VIEWS + _MACROS))
     connections: "set[Connection]" = field(default_factory=set)
     #: The last snapshots by their SCNs, each a transaction's, of which one query reads at a time.
     snapshots: dict[int, duckdb.DuckDBPyConnection] = field(default_factory=dict)
@@ -168,7 +168,6 @@ class Connection:
         """Connect."""
         self.engine, self.autocommit, self.text = engine, False, ""
         self.duckdb = engine.database.cursor()
-        self.duckdb.execute(VIEWS + _MACROS)
         #: The open transaction's changes, and how many there were at each savepoint; None where none is open.
         self.changes: list[Change] | None = None
         self.savepoints: dict[str, int] = {}
