@@ -1,6 +1,7 @@
 """MariaDB."""
 
 import contextlib
+import hashlib
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -34,6 +35,12 @@ class MariaDB(Mysqld):
     def _install(self, directory: Path) -> list[str | Path]:
         command = [self.programs[1], f"--defaults-file={self._options}", f"--datadir={directory}", "--skip-test-db"]
         return [*command, "--auth-root-authentication-method=normal"]
+
+    @property
+    def _template(self) -> Path:
+        # Of this version's own tables.
+        version = installations.run([self.programs[0], "--version"]).stdout
+        return installations.cache() / f"mariadb-{hashlib.sha256(version).hexdigest()[:16]}-data"
 
     def _own_settings(self) -> Mapping[str, str | None]:
         return {"plugin-load-add": "auth_ed25519"}

@@ -26,16 +26,9 @@ class MySQL(Mysqld):
         command = [*self._command(), *self._places(), f"--datadir={directory}"]
         return [*command, "--initialize-insecure"]
 
-    def _initialize(self) -> None:
-        # Three seconds of work, done once for all runs.
-        template = self.programs.with_name(f"{self.programs.name}-data")
-        if not template.exists():
-            super()._initialize()
-            # A server without an identity makes one.
-            (self.data / "auto.cnf").unlink(missing_ok=True)
-            installations.copy(self.data, template)
-        else:
-            installations.copy(template, self.data)
+    @property
+    def _template(self) -> Path:
+        return self.programs.with_name(f"{self.programs.name}-data")
 
     def _places(self) -> list[str]:
         return [f"--basedir={self.programs}", f"--lc-messages-dir={self.programs / 'share'}"]

@@ -65,6 +65,11 @@ class Mysqld(Server, MySQLEndpoint):
     def _install(self, directory: Path) -> list[str | Path]:
         """Return the command that makes a data directory; the server's option file is `self._options`."""
 
+    @property
+    @abc.abstractmethod
+    def _template(self) -> Path:
+        """The data directory that is made once for all runs, and copied for each server."""
+
     @abc.abstractmethod
     def _own_settings(self) -> Mapping[str, str | None]:
         """Return the settings that the other server does not know."""
@@ -114,15 +119,21 @@ class Mysqld(Server, MySQLEndpoint):
             yield "skip-ssl", None
 
     def _initialize(self) -> None:
-        # Moved to its place when it is whole, for a kept directory outlives a run that is killed meanwhile.
-        new = self.data.with_name(self.data.name + ".new")
-        shutil.rmtree(new, ignore_errors=True)
-        new.mkdir(parents=True)
-        self.give(new)
-        done = installations.run(self._install(new), **self._surroundings())
-        if done.returncode:
-            raise RuntimeError((done.stdout + done.stderr).decode(errors="replace")[-2000:])
-        new.rename(self.data)
+        # Seconds of work, done once for all runs.
+        template = self._template
+        if not template.exists():
+            new = self.home / "template"
+            new.mkdir()
+            self.give(new)
+            done = installations.run(self._install(new), **self._surroundings())
+            if done.returncode:
+                raise RuntimeError((done.stdout + done.stderr).decode(errors="replace")[-2000:])
+            # A server without an identity makes one.
+            (new / "auto.cnf").unlink(missing_ok=True)
+            installations.copy(new, template)
+            shutil.rmtree(new)
+        self.data.parent.mkdir(parents=True, exist_ok=True)
+        installations.copy(template, self.data)
 
     def _evict(self) -> None:
         """End a server that a killed run has left on this data directory."""
