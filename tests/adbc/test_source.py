@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 
 import longshore
+from tests.servers import Endpoint
 
 #: The contract asks it of PostgreSQL's driver.
 OTHERS = pytest.mark.parametrize("url", ["sqlite", "duckdb"], indirect=True)
@@ -322,13 +323,21 @@ def test_what_is_not_a_url(text: str) -> None:
         rows(text)
 
 
-@pytest.fixture
-def server(request: pytest.FixtureRequest) -> Iterator[str]:
-    """Give the URL of PostgreSQL's driver."""
-    postgres = request.getfixturevalue("postgres")
+@pytest.fixture(scope="module")
+def held(postgres: Endpoint) -> Iterator[longshore.Connection]:
+    """Give a connection of PostgreSQL's driver, which reads the whole catalogue of types with each that it opens."""
     postgres.psql("CREATE TYPE adbc_span AS (since date, until timestamptz)")
-    yield f"adbc:driver=adbc_driver_postgresql;uri={{{postgres.url()}}}"
-    postgres.psql("DROP TABLE IF EXISTS adbc_boats; DROP TYPE adbc_span")
+    url = f"adbc:driver=adbc_driver_postgresql;uri={{{postgres.url()}}}"
+    with longshore.connect(url, autocommit=True) as connection:
+        yield connection
+    postgres.psql("DROP TYPE adbc_span")
+
+
+@pytest.fixture
+def server(held: longshore.Connection, postgres: Endpoint) -> Iterator[longshore.Connection]:
+    """Give the same, and drop the boats."""
+    yield held
+    postgres.psql("DROP TABLE IF EXISTS adbc_boats")
 
 
 @pytest.mark.parametrize(
@@ -344,7 +353,7 @@ def server(request: pytest.FixtureRequest) -> Iterator[str]:
         "ARRAY[('-infinity', now())::adbc_span]",
     ],
 )
-def test_what_the_postgresql_driver_would_wrap_is_an_error_or_null(server: str, value: str) -> None:
+def test_what_the_postgresql_driver_would_wrap_is_an_error_or_null(server: longshore.Connection, value: str) -> None:
     query = f"SELECT NULL AS x UNION ALL SELECT {value}"
     with pytest.raises(longshore.DataError) as caught:
         rows(server, query)
@@ -353,7 +362,7 @@ def test_what_the_postgresql_driver_would_wrap_is_an_error_or_null(server: str, 
     assert "None" in str(rows(server, f"SELECT {value} AS x", options={"infinity": "null"}))
 
 
-def test_the_first_dates_of_postgresql(server: str) -> None:
+def test_the_first_dates_of_postgresql(server: longshore.Connection) -> None:
     query = "SELECT '4713-01-01 BC'::timestamp AS a, '4713-01-01 BC'::date AS b, '5874897-12-31'::date AS c"
     table: Any = longshore.read_sql(query, server, return_type="arrow")
     assert [
@@ -376,11 +385,10 @@ NUMERICS: dict[str, tuple[pa.DataType, list[Any]]] = {
 
 
 @pytest.mark.parametrize("value", NUMERICS)
-def test_numerics_of_postgresql_are_decimals(server: str, value: str) -> None:
+def test_numerics_of_postgresql_are_decimals(server: longshore.Connection, value: str) -> None:
     if "::numeric(" in value:
         # The driver tells the scale of a table's column alone.
-        with longshore.connect(server, autocommit=True) as connection:
-            connection.execute(f"CREATE TABLE adbc_boats AS SELECT {value} AS x")
+        server.execute(f"CREATE TABLE adbc_boats AS SELECT {value} AS x")
         query = "SELECT x FROM adbc_boats"
     else:
         query = f"SELECT {value} AS x"
@@ -393,7 +401,7 @@ def test_numerics_of_postgresql_are_decimals(server: str, value: str) -> None:
     assert (frame["x"].dtype, frame["x"].dropna().tolist()) == ("float64", [float(cell) for cell in cells if cell])
 
 
-def test_numerics_in_streams_under_a_schema_and_without_a_value(server: str) -> None:
+def test_numerics_in_streams_under_a_schema_and_without_a_value(server: longshore.Connection) -> None:
     query = "SELECT unnest(ARRAY[1.5, 20.25]) AS x"
     stream: Any = longshore.read_sql(query, server, return_type="arrow_stream")
     assert stream.schema.field("x").type == pa.decimal128(38, 20)
@@ -411,7 +419,7 @@ def test_numerics_in_streams_under_a_schema_and_without_a_value(server: str) -> 
         rows(server, "SELECT 1e76::numeric AS x")
 
 
-def test_types_that_only_postgresql_has(server: str) -> None:
+def test_types_that_only_postgresql_has(server: longshore.Connection) -> None:
     assert rows(server, "SELECT 4294967295::oid AS x") == [(4_294_967_295,)]
     # The driver hands the wire's bytes on: DuckDB has others under this name.
     assert rows(server, "SELECT B'1' AS x") == [(b"\0\0\0\1\x80",)]
