@@ -43,6 +43,10 @@ impl Kind {
         let is_one = |words: &[&str], token: &longshore_source::sql::Token<'_>| {
             words.iter().any(|word| token.is_word(word))
         };
+        // A server may take a text without a statement for a query, and a result without columns looks complete.
+        if tokens.iter().all(|token| token.is_mark(";")) {
+            return Ok(Self::NoRows);
+        }
         let Some(first) = tokens.iter().find(|token| !token.is_mark("(")) else { return Ok(Self::Unknown) };
         let kind = if first.is_word("with") {
             if tokens.iter().any(|token| is_one(&CHANGES, token)) { Self::Unknown } else { Self::Rows }
@@ -256,7 +260,9 @@ mod tests {
             ("insert into t values (1) returning a", Kind::Unknown),
             ("CREATE TRIGGER a BEGIN SELECT 1; SELECT 2; END", Kind::NoRows),
             ("FETCH ALL FROM 2 OF c", Kind::Unknown),
-            ("", Kind::Unknown),
+            ("-- nothing", Kind::NoRows),
+            (" ; ", Kind::NoRows),
+            ("; SELECT 1", Kind::Unknown),
         ] {
             assert_eq!(Kind::of(text).unwrap(), kind, "{text}");
         }
