@@ -63,6 +63,8 @@ WITHOUT_PROCEDURES = {
     "odbc_postgresql",
     "odbc_mariadb",
     "served_duckdb",
+    "served_store",
+    "served_postgresql",
 }
 #: MySQL's and MariaDB's own functions are not procedures.
 PROCEDURE = "CREATE PROCEDURE in_lower_case (word varchar(20)) SELECT lower(word)"

@@ -33,8 +33,7 @@ POSTGRESQL = replace(
     postgresql.QUIRKS,
     source="adbc_postgresql",
     place=driven("adbc_driver_postgresql", postgresql.QUIRKS.place, "postgresql:"),
-    # The wire is libpq's: how it fails is a matter of `tests/adbc`.
-    left_out=frozenset({"test_network"}),
+    left_out={"test_network": "the wire is libpq's, behind the driver"},
     more={native: column for native, column in postgresql.QUIRKS.more.items() if native not in _OPAQUE},
     tells_not_null=False,
     tells_failed_casts=False,

@@ -74,8 +74,7 @@ POSTGRESQL = replace(
     # It reads by a cursor, whose FETCH has not the query's text.
     running="SELECT count(*) AS n FROM pg_stat_activity WHERE (query LIKE '%{marker}%' OR query LIKE 'fetch %') "
     "AND datname = current_database() AND state <> 'idle' AND pid <> pg_backend_pid()",
-    # The wire is libpq's.
-    left_out=frozenset({"test_network"}),
+    left_out={"test_network": "the wire is libpq's, behind the driver"},
     types={**postgresql.QUIRKS.types, "json": Kind("json", pa.string()), "uuid": Kind("uuid", UUID)},
     # As the driver says of them: texts.
     more={
@@ -94,33 +93,32 @@ POSTGRESQL = replace(
     },
 )
 
-_NOT_RUN = frozenset(
-    {
-        # A name in another database's quotes is a statement that has failed: the transaction cannot be committed.
-        "test_a_table_by_its_name_in_sql",
-        "test_cancel",
-        "test_copies_that_fail",
-        "test_dbapi",
-        # One row after the other, tens of thousands take ten seconds.
-        *("test_executemany_is_all_or_nothing", "test_a_cancelled_executemany_leaves_no_transaction"),
-        "test_forks",
-        "test_http_network",
-        "test_interruption",
-        "test_network",
-        "test_sessions",
-        "test_stream_memory",
-        "test_streams",
-        "test_tasks",
-    }
-)
-
 MARIADB = replace(
     mariadb.QUIRKS,
     source="odbc_mariadb",
     vendor="mariadb",
     place=in_mariadb,
-    # The driver fetches a result whole, and the modules left out have streams without end.
-    left_out=_NOT_RUN,
+    # No statement makes one like new, so that a pool connects again.
+    session=None,
+    # The driver fetches a result whole: one that ends, after two seconds.
+    streaming="SELECT seq AS i, repeat('x', 100) AS t FROM seq_1_to_2000000",
+    left_out={
+        "test_network": "the wire is the driver's",
+        **dict.fromkeys(
+            ("test_stream_memory", "test_rows_need_no_more_memory_than_some_of_them"),
+            "the driver fetches a result whole",
+        ),
+        "test_a_dropped_stream_ends_its_query": "it has ended with a stream's first rows",
+        "test_a_table_by_its_name_in_sql": "a name in another database's quotes fails, and its transaction with it",
+    },
+    in_the_long_run=frozenset(
+        {
+            *("test_cancel", "test_copies_that_fail", "test_dbapi", "test_forks", "test_interruption"),
+            *("test_sessions", "test_streams", "test_tasks"),
+            # One row after the other, tens of thousands take ten seconds.
+            *("test_executemany_is_all_or_nothing", "test_a_cancelled_executemany_leaves_no_transaction"),
+        }
+    ),
     types={
         **mariadb.QUIRKS.types,
         "time": Kind("time(6)", pa.time64("us")),
@@ -138,6 +136,9 @@ MARIADB = replace(
         "partitions of one snapshot": Refusal("no snapshot that other processes can join"),
         "partitions": Refusal("an ODBC driver reads a query whole"),
         "types of parameters": Refusal("does not tell their types"),
+        "a stream before its first row": Refusal("no answer within", longshore.TimeoutError),
+        "scripts": Refusal("one statement at a time"),
+        "a temporary table for rows": Refusal("no temporary table for rows"),
         "writes over several connections": Refusal("writes over one connection", longshore.SerialWriteWarning),
     },
 )

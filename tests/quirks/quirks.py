@@ -62,8 +62,8 @@ class Quirks:
     """A source, as the contract's tests see it."""
 
     source: str
-    #: The modules of the contract, and the tests of one, that have no meaning for it.
-    left_out: frozenset[str] = frozenset()
+    #: The modules of the contract, and the tests of one, that have no meaning for it, and why.
+    left_out: Mapping[str, str] = field(default_factory=dict)
     #: Those that would take it seconds: the long run alone runs them.
     in_the_long_run: frozenset[str] = frozenset()
     #: Gives the URL of an empty database that lasts as long as the block.
@@ -185,7 +185,7 @@ class Quirks:
 
     def not_run(self, *, is_long: bool) -> frozenset[str]:
         """Return the names of modules and tests that are not run."""
-        return self.left_out if is_long else self.left_out | self.in_the_long_run
+        return frozenset(self.left_out) if is_long else self.in_the_long_run | {*self.left_out}
 
     def literal(self, value: Any) -> str:
         """Return a value as SQL has it."""

@@ -61,8 +61,6 @@ def _served(quirks: Quirks, settings: str = "", cannot: Mapping[str, Refusal] = 
 
     changed = {
         "source": f"served_{quirks.source}",
-        # A result of any query comes in parts.
-        "left_out": frozenset({"test_warnings"}),
         "place": behind,
         "vendor": quirks.vendor or quirks.source,
         "running": _runs,
@@ -96,29 +94,40 @@ _CANNOT = {
     "writes over several connections": Refusal("writes over one connection", longshore.SerialWriteWarning),
 }
 
-#: The quirks that do not depend on what is served.
+#: The modules that do not depend on what is served.
 _SAME = frozenset(
     {"test_arguments", "test_copies", "test_dbapi", "test_dbapi_compliance", "test_executemany"}
     | {"test_forks", "test_frames_into_tables"}
     | {"test_interruption", "test_network", "test_secrets", "test_sessions", "test_streams"}
     | {"test_stream_memory"}
-    | {"test_tasks", "test_verbs", "test_warnings"}
+    | {"test_tasks", "test_verbs"}
 )
+_LEFT_OUT = {"test_warnings": "a result of any query comes in parts"}
+_NOT_PREPARED = {"test_preparing": "parameters' types are told as JDBC's driver binds them: `tests/flight_server`"}
 
-# The types of parameters are told as JDBC's driver binds them, see `tests/flight_server`.
-DUCKDB = _served(duckdb.QUIRKS, left_out=frozenset({"test_warnings", "test_preparing"}))
+DUCKDB = _served(duckdb.QUIRKS, left_out=_LEFT_OUT | _NOT_PREPARED)
 # Its engine is the same.
 STORE = _served(
     store.QUIRKS,
     # Flight SQL has a number for "not this value", and none for the reason.
     cannot={"a current schema": Refusal("does not take", longshore.ProgrammingError)},
-    left_out=_SAME | {"test_cancel", "test_preparing"},
+    left_out=_LEFT_OUT | _NOT_PREPARED,
+    in_the_long_run=_SAME | {"test_cancel"},
 )
 POSTGRESQL = _served(
     postgresql.QUIRKS,
     "?placeholders=$1",
-    running=postgresql.QUIRKS.running,
-    left_out=_SAME,
+    # What its rows are no longer wanted of is cancelled, which fails PostgreSQL's transaction.
+    cannot={
+        "test_rows_that_are_given_up_leave_the_transaction": Refusal(
+            "current transaction is aborted", longshore.OperationalError
+        )
+    },
+    plain="&cookies=true",
+    no_users="",
+    # The server's sessions are no client's.
+    session=None,
+    in_the_long_run=_SAME,
     lists_see_one_snapshot=False,
 )
 

@@ -76,8 +76,8 @@ QUIRKS = Quirks(
     source="trino",
     listed_types=("integer", "varchar(50)", "decimal(10,2)"),
     place=in_memory,
-    # Between two requests it goes on over another connection: how its network fails is in `test_http_network`.
-    left_out=frozenset({"test_network"}),
+    # Between two requests it goes on over another connection.
+    left_out={"test_network": "how its network fails is in `test_http_network`"},
     in_the_long_run=_SLOW,
     types={
         "bool": Kind("boolean", pa.bool_()),
