@@ -104,13 +104,13 @@ def unsaid(verb: Callable[..., Any], usual: dict[str, Any], wrong: list[Wrong]) 
 
 @pytest.mark.parametrize("how", ["frame", "stream"])
 def test_of_a_read(database: Database, how: str) -> None:
-    usual = {"query": "SELECT 1 AS n", "conn": database.url}
-    wrong = READS
+    wrong, usual = READS, {"query": "SELECT 1 AS n"}
     if how == "stream":
         usual["return_type"] = "arrow_stream"
         frames = {"return_type", "dtype_backend", "index_col"}
         wrong = [each for each in READS if not frames & set(each[0])]
-    assert [*unsaid(longshore.read_sql, usual, wrong)] == []
+    with longshore.connect(database.url, autocommit=True) as connection:
+        assert [*unsaid(longshore.read_sql, {**usual, "conn": connection}, wrong)] == []
 
 
 def test_of_a_write(database: Database, table: str) -> None:

@@ -50,7 +50,7 @@ def test_a_deadline_ends_both(database: Database, table: str) -> None:
     before = database.tables()
     started = time.monotonic()
     with pytest.raises(longshore.TimeoutError):
-        longshore.copy(database.marked("streaming", "in_time"), database.url, table, database.url, timeout=0.5)
+        longshore.copy(database.marked("streaming", "in_time"), database.url, table, database.url, timeout=0.3)
     assert time.monotonic() - started < 10
     wait(lambda: not database.running("in_time"))
     assert database.tables() == before

@@ -45,7 +45,8 @@ def test_executemany_is_all_or_nothing(database: Database, table: str) -> None:
     with longshore.connect(database.url, autocommit=True) as connection, connection.cursor() as cursor:
         for last, error in ((1, longshore.IntegrityError), (object(), TypeError)):
             with pytest.raises(error):
-                cursor.executemany(insert, [*([n] for n in range(15_000)), [last]])
+                # More than go at once.
+                cursor.executemany(insert, [*([n] for n in range(11_000)), [last]])
             assert connection.in_transaction is False
         assert database.rows(f"SELECT count(*) AS n FROM {table}", connection) == [(0,)]
         connection.autocommit = False
@@ -95,7 +96,7 @@ def test_a_cancelled_executemany_leaves_no_transaction(database: Database, table
 
         def sets() -> Iterator[list[int]]:
             for n in range(1_000_000):
-                if n == 25_000:
+                if n == 11_000:
                     cursor.adbc_cancel()
                 yield [n]
 
