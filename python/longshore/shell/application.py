@@ -51,8 +51,9 @@ def _root(
     """Load and unload databases."""
 
 
-def application() -> typer.Typer:
-    """Make the application of all commands."""
+@functools.cache
+def application() -> Any:
+    """Make the application of all commands, once for a process: to make it takes longer than to run most of them."""
     app = typer.Typer(
         name=_NAME,
         # A stack frame may hold a password.
@@ -66,7 +67,7 @@ def application() -> typer.Typer:
         group = typer.Typer(name=name, help=about)
         group.command(verb)(_guard(command))
         app.add_typer(group)
-    return app
+    return typer.main.get_command(app)
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -111,7 +112,7 @@ def _run(arguments: list[str]) -> int:
     if len(arguments) == len(_COMPLETION) and arguments[0] == _COMPLETION[0]:
         # typer shows the script of the shell that it runs in; its own way to ask for another is the environment.
         os.environ["_LONGSHORE_COMPLETE"] = f"source_{arguments[1]}"
-    code = typer.main.get_command(application()).main(arguments, prog_name=_NAME, standalone_mode=False)
+    code = application().main(arguments, prog_name=_NAME, standalone_mode=False)
     return code if isinstance(code, int) else ExitCode.DONE
 
 
