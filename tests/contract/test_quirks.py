@@ -49,7 +49,7 @@ def test_the_quirks_are_counted() -> None:
         "oracle": 27,
         "adbc_postgresql": 9,
         "odbc_postgresql": 5,
-        "odbc_mariadb": 13,
+        "odbc_mariadb": 14,
         "served_duckdb": 8,
         "served_store": 9,
         "served_postgresql": 6,
