@@ -27,7 +27,7 @@ def written(database: Database, table: str, values: Any, native: str) -> list[An
     database.execute(f"CREATE TABLE {table} (n int, a {native})")
     frame = pd.DataFrame({"n": range(len(values)), "a": values})
     assert longshore.write_sql(frame, table, database.url, if_exists="append") == len(values)
-    result = longshore.read_sql(f"SELECT a FROM {table} ORDER BY n", database.url, return_type="arrow")
+    result = longshore.read_sql(f"SELECT a FROM {table} ORDER BY n", database.control, return_type="arrow")
     column: list[Any] = result.column(0).to_pylist()
     return column
 

@@ -70,7 +70,7 @@ def test_parts_are_the_serial_read(database: Database, parted: str, name: str, w
     arguments: dict[str, Any] = {"params": [5]} if "{}" in QUERIES[name] else {}
     query = QUERIES[name].format(database.quirks.places(1))
     parts = way_of(database, way)
-    serial = longshore.read_sql(query, database.url, return_type="arrow", **arguments)
+    serial = longshore.read_sql(query, database.control, return_type="arrow", **arguments)
     for ordered in (False, True):
         options: Any = {**database.quirks.together, "ordered": ordered}
         result = longshore.read_sql(query, database.url, return_type="arrow", options=options, **parts, **arguments)
@@ -84,7 +84,7 @@ def test_parts_are_the_serial_read(database: Database, parted: str, name: str, w
 
 def test_a_list_is_its_queries_in_order(database: Database, parted: str) -> None:
     queries = [f"SELECT id, word FROM {parted} WHERE id % 3 = {rest} ORDER BY id" for rest in (2, 0, 1)]
-    wanted = [row for query in queries for row in database.rows(query)]
+    wanted = [row for query in queries for row in database.rows(query, database.control)]
     together: Any = {"options": database.quirks.together}
     assert database.rows(queries, **together) == wanted
     assert database.rows(queries, partition_num=1, **together) == wanted

@@ -35,17 +35,17 @@ def decimals(database: Database, table: str) -> Any:
         arrays = [pa.array([None if text is None else D(text) for text in column], kind) for column in columns]
         numbers = pa.array(range(len(columns[0])))
         data = pa.table([numbers, *arrays], names=["n", *"ab"[: len(columns)]])
-        longshore.write_sql(data, table, database.url)
+        longshore.write_sql(data, table, database.control)
         return f"SELECT {', '.join('ab'[: len(columns)])} FROM {table} ORDER BY n"
 
     return fill
 
 
-def found(query: str, url: str, **arguments: Any) -> list[str]:
+def found(query: str, conn: Any, **arguments: Any) -> list[str]:
     """Read into a frame; give the texts of the warnings, each of which is raised for the line of the call."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        longshore.read_sql(query, url, **arguments)
+        longshore.read_sql(query, conn, **arguments)
     assert all(warning.category is longshore.DataWarning for warning in caught)
     assert all(warning.filename == __file__ for warning in caught)
     return [str(warning.message) for warning in caught]
@@ -54,7 +54,7 @@ def found(query: str, url: str, **arguments: Any) -> list[str]:
 @pytest.mark.parametrize("protocol", ["binary", "text"])
 def test_what_comes_back_is_not_told_of(database: Database, decimals: Any, protocol: str) -> None:
     query = decimals([*KEPT, None])
-    frame = longshore.read_sql(query, database.url, options={"protocol": protocol})
+    frame = longshore.read_sql(query, database.control, options={"protocol": protocol})
     assert [D(repr(value)) for value in frame.iloc[:-1, 0]] == [D(text) for text in KEPT]
 
 
@@ -62,7 +62,7 @@ def test_what_comes_back_is_not_told_of(database: Database, decimals: Any, proto
 @pytest.mark.parametrize("protocol", ["binary", "text"])
 @pytest.mark.parametrize("value", ROUNDED)
 def test_what_does_not_come_back_is_told_of(database: Database, decimals: Any, value: str, protocol: str) -> None:
-    (text,) = found(decimals([None, "0.5", value]), database.url, options={"protocol": protocol})
+    (text,) = found(decimals([None, "0.5", value]), database.control, options={"protocol": protocol})
     assert f'"{database.quirks.kept("a")}"' in text
     assert value in text
     assert 'dtype_backend="pyarrow"' in text
@@ -71,7 +71,7 @@ def test_what_does_not_come_back_is_told_of(database: Database, decimals: Any, v
 
 def test_each_column_is_told_of_once(database: Database, decimals: Any) -> None:
     query = decimals(ROUNDED, [*reversed(ROUNDED)])
-    first, second = found(query, database.url, batch_size=1)
+    first, second = found(query, database.control, batch_size=1)
     assert [f'"{database.quirks.kept(name)}"' in text for name, text in (("a", first), ("b", second))] == [True, True]
     parts = [query.replace("ORDER BY n", f"WHERE n % 2 = {rest}") for rest in (0, 1)]
     assert len(found(parts, database.url)) == 2  # type: ignore[arg-type]
@@ -95,7 +95,7 @@ def test_who_asks_for_a_type_or_gets_all_digits_is_told_nothing(
 ) -> None:
     if "schema" in arguments:
         arguments = {"schema": {database.quirks.kept("a"): arguments["schema"]}}
-    assert found(decimals(ROUNDED), database.url, **arguments) == []
+    assert found(decimals(ROUNDED), database.control, **arguments) == []
 
 
 def test_streams_in_pandas(database: Database, decimals: Any) -> None:

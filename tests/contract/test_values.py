@@ -253,13 +253,14 @@ def test_what_cannot_be_null_is_numpys_in_pandas(database: Database, table: str,
     column = database.column("a", "int32", "NOT NULL")
     database.execute(f"CREATE TABLE {table} ({column})", f"INSERT INTO {table} VALUES (1), (2)")
     where = f"WHERE t.{name} > 5" if nulls == "empty" else ""
-    plain = longshore.read_sql(f"SELECT {name} FROM {table} t {where}", database.url)
+    plain = longshore.read_sql(f"SELECT {name} FROM {table} t {where}", database.control)
     assert str(plain["a"].dtype) == (
         str(kind.arrow) if database.quirks.tells_not_null else str(kind.arrow).capitalize()
     )
     # An outer join brings NULLs to it, whether there are any or not.
     joined = longshore.read_sql(
-        f"SELECT o.{name} AS {name} FROM {table} t LEFT JOIN {table} o ON o.{name} = t.{name} + 1 {where}", database.url
+        f"SELECT o.{name} AS {name} FROM {table} t LEFT JOIN {table} o ON o.{name} = t.{name} + 1 {where}",
+        database.control,
     )
     assert str(joined["a"].dtype) == str(kind.arrow).capitalize()
 
@@ -271,10 +272,10 @@ def test_names_that_repeat(database: Database) -> None:
 
 
 def check_names(database: Database, query: str) -> None:
-    assert longshore.read_sql(query, database.url, return_type="arrow").column_names == ["a", "a", "a_1", "a"]
-    assert list(longshore.read_sql(query, database.url).columns) == ["a", "a", "a_1", "a"]
+    assert longshore.read_sql(query, database.control, return_type="arrow").column_names == ["a", "a", "a_1", "a"]
+    assert list(longshore.read_sql(query, database.control).columns) == ["a", "a", "a_1", "a"]
     for return_type in ("numpy", "polars"):
-        frame: Any = longshore.read_sql(query, database.url, return_type=return_type)
+        frame: Any = longshore.read_sql(query, database.control, return_type=return_type)
         assert {name: int(frame[name][0]) for name in ("a", "a_2", "a_1", "a_3")} == {
             "a": 1,
             "a_2": 2,
