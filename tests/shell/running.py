@@ -25,6 +25,7 @@ class Done:
     @property
     def said(self) -> Any:
         """The object on standard output."""
+        assert self.out, self.errors
         return json.loads(self.out)
 
     @property
