@@ -1,6 +1,9 @@
 """Tables and frames next to records: what ``read_sql`` gives, over asyncpg's connection."""
 
 import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import cache
 from typing import Any
 
 import asyncpg as original
@@ -38,17 +41,27 @@ def assert_same(table: pa.Table, expected: pa.Table) -> None:
     assert table.equals(expected)
 
 
+@pytest.fixture(scope="module")
+def sessions() -> Iterator[Callable[[str], longshore.Connection]]:
+    """Give a connection to each server, which all cases share."""
+    with ExitStack() as stack:
+        yield cache(lambda url: stack.enter_context(longshore.connect(url)))
+
+
 @pytest.mark.parametrize("case", [pytest.param(case, id=f"{number}-{case.type}") for number, case in enumerate(CASES)])
-def test_every_type_is_as_in_read_sql(case: Case, place: Place) -> None:
+def test_every_type_is_as_in_read_sql(
+    case: Case, place: Place, sessions: Callable[[str], longshore.Connection]
+) -> None:
     cells = case.cells if case.query else {"NULL": None, **case.cells}
     setup, query = postgresql.setup(case, list(cells)), postgresql.query(case)
-    with longshore.connect(place(case)) as session:
-        for statement in setup:
-            session.execute(statement)
-        expected: dict[str, Any] = {
-            protocol: longshore.read_sql(query, session, return_type="arrow", options={"protocol": protocol})
-            for protocol in postgresql.PROTOCOLS
-        }
+    session = sessions(place(case))
+    for statement in setup:
+        session.execute(statement)
+    expected: dict[str, Any] = {
+        protocol: longshore.read_sql(query, session, return_type="arrow", options={"protocol": protocol})
+        for protocol in postgresql.PROTOCOLS
+    }
+    session.rollback()
 
     async def fetch() -> None:
         connection = await asyncpg.connect(place(case))
