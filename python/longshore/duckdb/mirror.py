@@ -139,9 +139,9 @@ class Mirror:
         #: By their folded labels.
         self._views: dict[str, View] = {}
         self._hidden = 0
-        #: The folded names of the session's own tables, and whether it has views or macros, which may read any.
+        #: The folded names of the session's own tables, and whether it has views or functions, which may read any.
         self._temporary: frozenset[str] = frozenset()
-        self._reads_hidden = False
+        self._has_views = self._has_functions = False
         #: Whether files are compared with their checksums before they are read.
         self.verifies = False
         #: The chunks that the last statement reads, by the name that it has for the table.
@@ -155,7 +155,7 @@ class Mirror:
     def renew(self) -> None:
         """Go on over another connection of the engine's, which has none of the session's own tables."""
         self._views = {}
-        self._temporary, self._reads_hidden, self.is_stale = frozenset(), False, True
+        self._temporary, self._has_views, self._has_functions, self.is_stale = frozenset(), False, False, True
 
     def run(self, text: str, values: Any = None) -> Any:
         """Run one statement with those of the values that it has parameters for, and give its relation."""
@@ -285,16 +285,22 @@ class Mirror:
         own = f"{views} UNION ALL SELECT table_name FROM duckdb_tables() WHERE temporary"
         names = {name for (name,) in self.connection.execute(own).fetchall()}.difference(self._view_names())
         self._temporary = frozenset(map(fold_name, names))
-        hidden = f"{views} UNION ALL SELECT function_name FROM duckdb_functions() WHERE NOT internal"
-        found = {name for (name,) in self.connection.execute(hidden).fetchall()}.difference(self._view_names())
-        self._reads_hidden = any(not name.startswith(_OURS) for name in found)
+        self._has_views = self._has_own(views)
+
+    def note_functions(self) -> None:
+        """See which functions the session has of its own: to list the engine's takes longer than most statements."""
+        self._has_functions = self._has_own("SELECT function_name FROM duckdb_functions() WHERE NOT internal")
+
+    def _has_own(self, query: str) -> bool:
+        names = {name for (name,) in self.connection.execute(query).fetchall()}.difference(self._view_names())
+        return any(not name.startswith(_OURS) for name in names)
 
     # The views of rows.
 
     def show(self, transaction: "StoreTransaction", text: str, values: Any) -> None:
         """Make the rows of all tables that a statement may read visible."""
         first, *_ = words = [each.word for each in tokens(text)] or [""]
-        named, reads_all = names_in(text), self._reads_hidden or not _BY_TEXT.isdisjoint(words)
+        named, reads_all = names_in(text), self._has_views or self._has_functions or not _BY_TEXT.isdisjoint(words)
         # What it reads may be the engine's catalogue.
         self.hide([key for key in self._views if first in _TELLING or key not in named])
         if first in _TELLING:

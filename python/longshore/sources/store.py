@@ -269,6 +269,7 @@ class Session(duckdb.Session):
         relation = self.connection.sql(statement, params=params)
         if statement.type.name in {"CREATE", "DROP", "ALTER"}:
             self.mirror.note_temporary()
+            self.mirror.note_functions()
         if statement.type.name == "SELECT" or (relation is not None and super()._has_rows(relation)):
             return Answer(relation=relation)
         counts = [] if relation is None or statement.type.name == "CREATE" else relation.fetchall()
