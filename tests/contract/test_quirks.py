@@ -52,5 +52,5 @@ def test_the_quirks_are_counted() -> None:
         "odbc_mariadb": 14,
         "served_duckdb": 8,
         "served_store": 9,
-        "served_postgresql": 6,
+        "served_postgresql": 7,
     }

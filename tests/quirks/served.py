@@ -127,6 +127,7 @@ POSTGRESQL = _served(
     no_users="",
     # The server's sessions are no client's.
     session=None,
+    left_out=_LEFT_OUT,
     in_the_long_run=_SAME,
     lists_see_one_snapshot=False,
 )

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import select
 import signal
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -9,7 +10,6 @@ from pathlib import Path
 from typing import ClassVar, Literal
 
 import psutil
-import psycopg
 from psycopg import pq
 from psycopg.pq.abc import PGconn
 
@@ -185,12 +185,12 @@ class PostgreSQL(Server, Endpoint):
             self._idle.append((os.getpid(), connection))
 
     def _idle_connection(self) -> PGconn | None:
-        with contextlib.suppress(IndexError, psycopg.OperationalError):
+        with contextlib.suppress(IndexError):
             process, connection = self._idle.pop()
-            # Fails where the server has ended it.
-            connection.consume_input()
-            # A process that is forked would speak into its parent's.
-            return connection if process == os.getpid() else None
+            words = select.poll()
+            words.register(connection.socket, select.POLLIN)
+            # What an idle server says is that it ends; and a process that is forked would speak into its parent's.
+            return connection if process == os.getpid() and not words.poll(0) else None
         return None
 
 
