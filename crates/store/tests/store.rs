@@ -111,7 +111,7 @@ fn delete(transaction: &mut Transaction, gone: &[i64]) -> u64 {
     transaction.delete("boats", &mut positions).unwrap()
 }
 
-fn assert_refused(error: &Error, kind: Kind, sqlstate: &str) {
+fn refuses(error: &Error, kind: Kind, sqlstate: &str) {
     assert_eq!((error.kind(), error.sqlstate()), (kind, Some(sqlstate)), "{error}");
 }
 
@@ -194,13 +194,9 @@ fn a_key_is_there_once() {
     let store = boats(&folder);
     let mut transaction = store.begin(Snapshot::Newest).unwrap();
     let error = append(&mut transaction, "boats", rows([20, 9], "b")).unwrap_err();
-    assert_refused(&error, Kind::Integrity, "23505");
+    refuses(&error, Kind::Integrity, "23505");
     assert_eq!(error.message(), "the table \"boats\" has the key (id) = (9) already");
-    assert_refused(
-        &append(&mut transaction, "boats", rows([30, 30], "b")).unwrap_err(),
-        Kind::Integrity,
-        "23505",
-    );
+    refuses(&append(&mut transaction, "boats", rows([30, 30], "b")).unwrap_err(), Kind::Integrity, "23505");
     // A key whose row is deleted is free again.
     delete(&mut transaction, &[9]);
     append(&mut transaction, "boats", rows([9], "b")).unwrap();
@@ -220,9 +216,9 @@ fn the_second_writer_of_a_table_waits_or_meets_a_conflict() {
     let mut second = store.begin(Snapshot::Newest).unwrap();
     assert_eq!(ids(&mut second, Wanted::default()).len(), 10);
     second.set_deadline(&Deadline::never().at_most(Duration::from_millis(20)));
-    assert_refused(&append(&mut second, "boats", rows([11], "c")).unwrap_err(), Kind::Operational, "55P03");
+    refuses(&append(&mut second, "boats", rows([11], "c")).unwrap_err(), Kind::Operational, "55P03");
     first.commit().unwrap();
-    assert_refused(&append(&mut second, "boats", rows([11], "c")).unwrap_err(), Kind::Operational, "40001");
+    refuses(&append(&mut second, "boats", rows([11], "c")).unwrap_err(), Kind::Operational, "40001");
     // Who has not looked at anything writes after what is there.
     let mut third = store.begin(Snapshot::Newest).unwrap();
     let mut fourth = store.begin(Snapshot::Newest).unwrap();
@@ -248,7 +244,7 @@ fn columns_come_and_go_without_a_file() {
     assert!(batch.schema().field(0).metadata().is_empty());
     let twice =
         transaction.alter("boats", &altered(["number", "Number"]), &[Some("number".to_owned()), None]);
-    assert_refused(&twice.unwrap_err(), Kind::Programming, "42701");
+    refuses(&twice.unwrap_err(), Kind::Programming, "42701");
     transaction.rollback();
     assert_eq!(folder.files(), 1);
 }
@@ -369,11 +365,7 @@ fn a_store_that_is_only_read_is_not_written() {
     let store = Store::open(&folder.0, Access::Read).unwrap();
     let mut transaction = store.begin(Snapshot::Newest).unwrap();
     assert_eq!(ids(&mut transaction, Wanted::default()).len(), 10);
-    assert_refused(
-        &append(&mut transaction, "boats", rows([10], "b")).unwrap_err(),
-        Kind::NotSupported,
-        "25006",
-    );
+    refuses(&append(&mut transaction, "boats", rows([10], "b")).unwrap_err(), Kind::NotSupported, "25006");
     assert_eq!(store.vacuum(0).unwrap_err().kind(), Kind::NotSupported);
 }
 
@@ -395,7 +387,7 @@ fn names_are_swapped() {
     assert_eq!(transaction.tables().unwrap(), ["abc", "boats"]);
     assert_eq!(transaction.table("ABC").unwrap().unwrap().rows(), 10);
     assert_eq!(at(&store, Snapshot::Version(2)), (0..10).collect::<Vec<_>>());
-    assert_refused(&transaction.rename("abc", "a\0c").unwrap_err(), Kind::Programming, "42939");
+    refuses(&transaction.rename("abc", "a\0c").unwrap_err(), Kind::Programming, "42939");
 }
 
 #[test]
