@@ -85,6 +85,7 @@ def test_a_value_that_would_change_is_refused(place: str, native: str, good: lis
         ("Float64 NULL", NOON.date()),
         ("Decimal(9, 2)", dt.time(12)),
         ("Date", 5),
+        ("SimpleAggregateFunction(max, Date)", 5),
         ("DateTime64(6)", True),
         ("DateTime64(6)", 1.5),
         ("DateTime", dt.time(12)),

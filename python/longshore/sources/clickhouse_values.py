@@ -22,7 +22,7 @@ _OWN = re.compile(r"\{\s*(\w+)\s*:")
 _LABELS = re.compile(r"Enum(?:8|16)\(((?:'(?:[^'\\]|\\.)*' = -?\d+(?:, )?)+)\)")
 _LABEL = re.compile(r"'((?:[^'\\]|\\.)*)'")
 _QUOTED = re.compile(r"(['`])(?:(?!\1)[^\\]|\\.)*\1")
-_WRAPPER = r"(?:Nullable|LowCardinality|Array|Map|Tuple)\("
+_WRAPPER = r"(?:(?:Nullable|LowCardinality|Array|Map|Tuple)\(|SimpleAggregateFunction\(\w+(?:\([^)]*\))?, )"
 #: A type that is not made of others, and the name that it has within a Tuple.
 _LEAF = re.compile(rf"(?:(\w+) )?(?:{_WRAPPER})*(?!{_WRAPPER})([A-Z]\w*)\b(?! \w)")
 #: The meanings of values, by how the names of their types begin.
